@@ -21,6 +21,7 @@ const outlines: Readonly<Record<string, string>> = {
     "M9 4a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M3 20a6 6 0 0 1 12 0M16 5a3 3 0 0 1 0 6M18 14a6 6 0 0 1 3 6",
   "/security": "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6z",
   "/account": "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M5 20a7 7 0 0 1 14 0",
+  search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16 16l4.5 4.5",
   "/operator": "M4 4h16v6H4zM4 14h16v6H4zM8 7h.01M8 17h.01",
 };
 

@@ -132,8 +132,16 @@ function Overlays() {
   useShortcuts(entries, { onPalette, onHelp });
   return (
     <>
-      <Button look="plain" onClick={onPalette} aria-keyshortcuts="Control+K">
-        Search
+      <Button
+        look="plain"
+        className={style.search}
+        onClick={onPalette}
+        aria-keyshortcuts="Control+K"
+      >
+        <Icon to="search" />
+        <span>Search</span>
+        <span className={style.searchFurther}>or jump to</span>
+        <kbd className={style.searchFurther}>Ctrl K</kbd>
       </Button>
       {shown === "palette" ? (
         <Suspense fallback={null}>

@@ -12,24 +12,32 @@ export function chooseTimeZone(zone: string | undefined): void {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function formatOf(zone: string): Intl.DateTimeFormat {
-  const known = formats.get(zone);
+function formatOf(zone: string, withYear: boolean): Intl.DateTimeFormat {
+  const name = `${zone} ${withYear}`;
+  const known = formats.get(name);
   if (known !== undefined) return known;
   // A zone that this browser does not know is shown as the browser's own.
   const format = new Intl.DateTimeFormat("en-GB", {
-    dateStyle: "medium",
-    timeStyle: "medium",
+    ...(withYear ? { year: "numeric" } : {}),
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
     ...(Intl.supportedValuesOf("timeZone").includes(zone) || zone === "UTC"
       ? { timeZone: zone }
       : {}),
   });
-  formats.set(zone, format);
+  formats.set(name, format);
   return format;
 }
 
-/** A moment in the person's zone; unknown is a dash. */
-export const localTime = (iso: string | null | undefined): string =>
-  iso ? formatOf(timeZone()).format(new Date(iso)) : "–";
+/** A moment in the person's zone, with its year unless it is this one; unknown is a dash. */
+export function localTime(iso: string | null | undefined): string {
+  if (!iso) return "–";
+  const at = new Date(iso);
+  return formatOf(timeZone(), at.getUTCFullYear() !== new Date().getUTCFullYear()).format(at);
+}
 
 /** The day of a moment in the person's zone. */
 export const localDay = (iso: string): string =>

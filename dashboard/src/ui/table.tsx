@@ -7,6 +7,8 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   /** Figures stand right. */
   number?: boolean;
+  /** Is left out on windows that are narrower than a usual laptop's. */
+  wide?: boolean;
   /** What the rows may be sorted by; a column without it does not sort. */
   sort?: (row: Row) => string | number;
   /**
@@ -85,8 +87,8 @@ export function Table<Row>({
   const [sorting, setSorting] = useState<Sorting>();
   const hasPlaces = columns.some(({ phone }) => phone !== undefined);
   const onPhone = compact ? "" : hasPlaces ? style.lines : style.cards;
-  const className = (column: Column<Row>): string | undefined =>
-    column.number ? style.number : undefined;
+  const className = ({ number, wide }: Column<Row>): string =>
+    [number && style.number, wide && style.wide].filter(Boolean).join(" ");
   return (
     // biome-ignore lint/a11y/useSemanticElements: a scrolled region, not a group of fields.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable).

@@ -1,10 +1,14 @@
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Browser as Chromium, BrowserContext, BrowserContextOptions } from "playwright-core";
 import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import { startChromium } from "../../support/chromium.ts";
 import { acme, provider, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { fillWithLife } from "../../support/lively-records.ts";
+import { putMigratedSqlite } from "../../support/migrated-sqlite.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { textAt } from "../api/at.ts";
@@ -90,8 +94,8 @@ interface Organisation {
  * Leases the gateway, founds the organisation, and lets the others join it; all of them work in its
  * workspace.
  */
-async function gather(gateway: TestGateway, origin: string): Promise<Organisation> {
-  const browser = (): Browser => Object.assign(new Browser(() => gateway), { origin });
+async function gather(gateway: () => TestGateway, origin: string): Promise<Organisation> {
+  const browser = (): Browser => Object.assign(new Browser(gateway), { origin });
   const signUp = async (person: string, token: object): Promise<Browser> => {
     const own = browser();
     const joined = await own.ask("POST", "/api/auth/sign-up", {
@@ -103,7 +107,7 @@ async function gather(gateway: TestGateway, origin: string): Promise<Organisatio
     if (!joined.ok) throw new Error(`${person} could not sign up: ${await joined.text()}`);
     return own;
   };
-  const operator = await signUp("operator", { claim_token: await gateway.app.issueClaim() });
+  const operator = await signUp("operator", { claim_token: await gateway().app.issueClaim() });
   const made = await operator.json("POST", "/organizations", { name: "Acme & Sons" });
   const [organizationId, workspaceId] = [textAt(made, "id"), textAt(made, "workspace_id")];
   const invited = async (person: Person): Promise<Browser> => {
@@ -167,12 +171,48 @@ const providersOf = (serving: FaultUpstream, failing: FaultUpstream): AppSetting
   ];
 };
 
-/** Starts one on a storage engine; `seeded: false` leaves it without a request. */
+interface SceneOptions extends Partial<AppSettings> {
+  /** False leaves it without a request. */
+  seeded?: boolean;
+  /** Requests of the last month that the workspace begins with, of four providers and six keys. */
+  livelyRows?: number;
+}
+
+const livelyKeys = ["Website", "Support desk", "Nightly reports", "Code review", "Mobile app"];
+
+/** The providers of a lively installation, with the models that its records name. */
+const livelyProviders = (serving: FaultUpstream): AppSettings["providers"] => {
+  const model = (id: string, prompt: string, completion: string) => ({
+    id,
+    upstream_model: id,
+    context_length: 131_072,
+    pricing: { prompt, completion },
+  });
+  const large = model("acme/large", "5.00", "15.00");
+  const small = model("acme/small", "0.60", "2.40");
+  const sonar = model("northwind/sonar-mini", "3.00", "9.00");
+  const coder = model("contoso/coder", "4.00", "16.00");
+  const provide = (id: string, name: string, models: readonly object[]) =>
+    provider({
+      ...{ id, name, models, base_url: serving.baseUrl, dialect: "openai-chat" },
+      api_key: "upstream-secret",
+    });
+  return [
+    provide("acme", "Acme Inference", [large, small]),
+    provide("northwind", "Northwind AI", [sonar, large, small]),
+    provide("contoso", "Contoso Models", [coder, sonar]),
+    provide("fabrikam", "Fabrikam", [model("fabrikam/vision", "7.00", "21.00")]),
+  ];
+};
+
+/** Starts one on a storage engine. */
 export async function startDashboardScene(
   url?: string,
-  { seeded = true, ...changes }: Partial<AppSettings> & { seeded?: boolean } = {},
+  { seeded = true, livelyRows = 0, ...changes }: SceneOptions = {},
 ): Promise<DashboardScene> {
   buildDashboard();
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-scene-"));
+  const isLively = livelyRows > 0;
   const [serving, failing] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
   failing.script(
     json(
@@ -181,26 +221,45 @@ export async function startDashboardScene(
     ),
   );
   let origin = "";
-  const gateway = await startGateway({
+  const settings: Partial<AppSettings> = {
+    ...(isLively ? { storageUrl: await putMigratedSqlite(directory) } : {}),
     ...(url === undefined ? {} : { storageUrl: url }),
     sandbox: true,
     publicUrl: () => origin,
-    providers: providersOf(serving, failing),
+    providers: isLively ? livelyProviders(serving) : providersOf(serving, failing),
     dashboard: { folder, buildScript: undefined },
     ...changes,
-  });
-  origin = `http://localhost:${new URL(gateway.origin).port}`;
-  const { people, ...organisation } = await gather(gateway, origin);
+  };
+  const start = async (): Promise<TestGateway> => {
+    const started = await startGateway(settings);
+    origin = `http://localhost:${new URL(started.origin).port}`;
+    return started;
+  };
+  let gateway = await start();
+  const { people, ...organisation } = await gather(() => gateway, origin);
   const ask: DashboardScene["ask"] = (person, method, path, body) =>
     people[person].json(method, path, body);
-  const key = textAt(await ask("owner", "POST", "/keys", { name: "Night watch" }), "key");
+  const made = await ask("owner", "POST", "/keys", { name: "Night watch" });
+  const key = textAt(made, "key");
+  if (isLively) {
+    const keyIds = [textAt(made, "data.id")];
+    for (const name of livelyKeys)
+      keyIds.push(textAt(await ask("developer", "POST", "/keys", { name, limit: 200 }), "data.id"));
+    await gateway.stop();
+    fillWithLife(join(directory, "test.db"), {
+      ...{ rows: livelyRows, workspaceId: organisation.workspaceId, keyIds },
+      ...{ nowMs: Date.now(), days: 30 },
+    });
+    gateway = await start();
+    for (const each of Object.values(people)) each.origin = origin;
+  }
   const chat: DashboardScene["chat"] = (body, headers = {}) =>
     fetch(`${gateway.baseUrl}/chat/completions`, {
       method: "POST",
       body: JSON.stringify(body),
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
     });
-  if (seeded) await seed(chat);
+  if (seeded && !isLively) await seed(chat);
   const chromium: Chromium = await startChromium();
   const windows = new KeptWindows(chromium, `${origin}/healthz`);
   const signedInAs = (person: Person): { name: string; value: string; httpOnly: true } => {
@@ -232,6 +291,7 @@ export async function startDashboardScene(
     async stop() {
       await chromium.close();
       await gateway.stop();
+      rmSync(directory, { recursive: true, force: true });
       serving.stop();
       failing.stop();
     },

@@ -1,13 +1,14 @@
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { zoneName } from "../../lib/time.ts";
-import { Status, Button, Problem, Moment, Name } from "../../ui/parts.tsx";
+import { Status, Button, Problem, Moment } from "../../ui/parts.tsx";
 import { RowButton, Table, type Column } from "../../ui/table.tsx";
 import type { Generation } from "./api.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Check } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
+import style from "../../ui/ui.module.css";
 import { changePreferences, preferencesQuery } from "../account/api.ts";
 
 const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
@@ -16,10 +17,13 @@ const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
   cancelled: "warning",
 };
 
-/** The state of a request, as a word. */
-export const GenerationStatus = ({ status }: { status: string }) => (
-  <Status kind={kinds[status]}>{wordOf(status)}</Status>
-);
+/** The state of a request, as a word; with a colour where it is not the usual one. */
+export const GenerationStatus = ({ status }: { status: string }) =>
+  kinds[status] === undefined ? (
+    <span>{wordOf(status)}</span>
+  ) : (
+    <Status kind={kinds[status]}>{wordOf(status)}</Status>
+  );
 
 /** What a fallback absorbed is amber, not red: its request was served. */
 const providerOf = ({ provider_name: name, attempts, fallback }: Generation) => (
@@ -51,14 +55,21 @@ const routeColumns: readonly ChoosableColumn[] = [
       </span>
     ),
   },
-  { name: "provider", head: "Provider", cell: providerOf },
+  { name: "provider", head: "Provider", wide: true, cell: providerOf },
 ];
 const outcomeColumns: readonly ChoosableColumn[] = [
   {
     name: "key",
     head: "Key",
     cell: ({ key_name: name, key_id: id, app_title: app }) => (
-      <Name>{`${name ?? id}${app === null ? "" : `, ${app}`}`}</Name>
+      <>
+        <span className={style.line}>{name ?? id}</span>
+        {app === null || app === name ? null : (
+          <span className={style.under} title={app}>
+            {app}
+          </span>
+        )}
+      </>
     ),
   },
   {
@@ -68,21 +79,28 @@ const outcomeColumns: readonly ChoosableColumn[] = [
     cell: ({ status, error }) => (
       <>
         <GenerationStatus status={status} />
-        {error === null ? "" : ` ${wordOf(error.code)}`}
+        {error === null ? null : <span className={style.under}>{wordOf(error.code)}</span>}
       </>
     ),
   },
   {
     name: "tokens",
-    head: "In / cached / out",
+    head: "Tokens in / out",
     number: true,
-    cell: (row) =>
-      `${count(row.tokens_prompt)} / ${count(row.tokens_cached)} / ${count(row.tokens_completion)}`,
+    cell: (row) => (
+      <>
+        {`${count(row.tokens_prompt)} / ${count(row.tokens_completion)}`}
+        {row.tokens_cached === 0 ? null : (
+          <span className={style.under}>{`${count(row.tokens_cached)} cached`}</span>
+        )}
+      </>
+    ),
   },
   {
     name: "first_token",
     head: "First token",
     number: true,
+    wide: true,
     cell: ({ latency }) => duration(latency),
   },
   { name: "total", head: "Total", number: true, cell: ({ total_time: total }) => duration(total) },

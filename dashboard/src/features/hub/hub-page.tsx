@@ -4,6 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
+import { Sections } from "../../ui/sections.tsx";
 import { count } from "../../lib/format.ts";
 import { Drawer, Modal } from "../../ui/overlay.tsx";
 import {
@@ -188,20 +189,11 @@ export function HubPage() {
           <Button onClick={() => setCreating(true)}>{creates[section]}</Button>
         ) : null}
       </PageHead>
-      <nav aria-label="Sections">
-        <Actions>
-          {shown.map(([each, label]) => (
-            <Button
-              key={each}
-              {...(each === section ? {} : { look: "plain" as const })}
-              aria-current={each === section ? "page" : undefined}
-              onClick={() => void navigate({ search: { group: each } })}
-            >
-              {label}
-            </Button>
-          ))}
-        </Actions>
-      </nav>
+      <Sections
+        sections={shown}
+        shown={section}
+        onChoose={(each) => void navigate({ search: { group: each } })}
+      />
       <Card title={sections.find(([each]) => each === section)?.[1] ?? ""} flush>
         {section === "reviews" ? (
           <Reviews />

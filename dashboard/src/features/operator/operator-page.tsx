@@ -5,7 +5,6 @@ import { useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { count, share, usd } from "../../lib/format.ts";
 import {
-  Button,
   Card,
   Empty,
   Facts,
@@ -16,12 +15,12 @@ import {
   Stats,
   Status,
 } from "../../ui/parts.tsx";
+import { Sections } from "../../ui/sections.tsx";
 import { Table } from "../../ui/table.tsx";
 import { errorsQuery, type Overview, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
 import { People } from "./people.tsx";
 import { Requests } from "./requests.tsx";
 import { Upstreams } from "./upstreams.tsx";
-import own from "./operator.module.css";
 import { Workspaces } from "./workspaces.tsx";
 
 // Loaded with its section: the others only read.
@@ -273,18 +272,11 @@ export function OperatorPage() {
   return (
     <>
       <PageHead title="Operator" />
-      <nav aria-label="Sections" className={own["sections"]}>
-        {sections.map(([id, label]) => (
-          <Button
-            key={id}
-            {...(id === shown ? {} : { look: "plain" as const })}
-            aria-current={id === shown ? "page" : undefined}
-            onClick={() => void navigate({ search: { group: id } })}
-          >
-            {label}
-          </Button>
-        ))}
-      </nav>
+      <Sections
+        sections={sections}
+        shown={shown}
+        onChoose={(id) => void navigate({ search: { group: id } })}
+      />
       {shown === "glance" ? <Glance /> : null}
       {shown === "workspaces" ? <Workspaces search={q} onSearch={search} /> : null}
       {shown === "people" ? <People search={q} onSearch={search} /> : null}

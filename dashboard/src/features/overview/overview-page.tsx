@@ -4,7 +4,7 @@ import { useScope } from "../../lib/session.ts";
 import { lifeOf } from "../../lib/balance-life.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Columns, PageHead } from "../../ui/page.tsx";
-import { change, count, duration, share, usd, shortDay } from "../../lib/format.ts";
+import { change, count, duration, share, usd } from "../../lib/format.ts";
 import {
   Awaiting,
   Card,
@@ -21,86 +21,11 @@ import { Table } from "../../ui/table.tsx";
 import { latestQuery } from "../activity/api.ts";
 import { GenerationsTable } from "../activity/generations-table.tsx";
 import { creditsQuery } from "../credits/api.ts";
-import { sumOf, usageQuery, chartOf, type Figure, type Usage } from "../usage/api.ts";
+import { sumOf, usageQuery, type Figure, type Usage } from "../usage/api.ts";
 import { firstKeyQuery, healthQuery } from "./api.ts";
 import { SetUp } from "./set-up.tsx";
-import { memo } from "react";
-import { SeriesLegend } from "../usage/series-legend.tsx";
-import style from "./spend-bars.module.css";
+import { SpendBars } from "./spend-bars.tsx";
 import controls from "../../ui/ui.module.css";
-
-const [step, wide, tall] = [12, 10, 200];
-
-type Chart = ReturnType<typeof chartOf>;
-
-/** Stacks the parts of one day: each with its colour, its top and its height. */
-function partsOf(
-  bucket: Chart["buckets"][number],
-  { series, most }: Pick<Chart, "series"> & { most: number },
-) {
-  let below = 0;
-  return series.flatMap(({ key, name, colour }) => {
-    const figure = Number(bucket[key] ?? 0);
-    if (figure === 0) return [];
-    below += figure;
-    return [{ name, colour, figure, y: tall * (1 - below / most), height: (tall * figure) / most }];
-  });
-}
-
-/**
- * Draws the figures of some days by model as stacked bars. Plain SVG: the first screen loads no
- * library for it. The usage screen has the same figures as a table.
- */
-const SpendBars = memo(function SpendBars({ usage, figure }: { usage: Usage; figure: Figure }) {
-  const { buckets, series } = chartOf(usage, { figure, nameOf: ({ model }) => model ?? "unknown" });
-  const shown = figure === "cost" ? usd : count;
-  const sums = buckets.map((bucket) =>
-    series.reduce((sum, { key }) => sum + Number(bucket[key] ?? 0), 0),
-  );
-  const most = Math.max(...sums);
-  const dayOf = (index: number): string => shortDay(String(buckets.at(index)?.["bucket"]));
-  return (
-    <>
-      <SeriesLegend series={series} figure={figure} />
-      <div className={style["plot"]}>
-        <span>{shown(most)}</span>
-        <svg
-          viewBox={`0 0 ${buckets.length * step} ${tall}`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`${shown(sums.reduce((sum, each) => sum + each, 0))} from ${dayOf(0)} to ${dayOf(-1)}, at most ${shown(most)} a day`}
-        >
-          {buckets.map((bucket, index) => {
-            const parts = partsOf(bucket, { series, most });
-            const words = parts.map(({ name, figure: part }) => `${name} ${shown(part)}`);
-            return (
-              <g key={String(bucket["bucket"])}>
-                <title>
-                  {[`${dayOf(index)} (UTC): ${shown(sums[index])}`, ...words].join("\n")}
-                </title>
-                {parts.map(({ name, colour, y, height }) => (
-                  <rect
-                    key={name}
-                    x={index * step}
-                    y={y}
-                    width={wide}
-                    height={height}
-                    fill={colour}
-                  />
-                ))}
-              </g>
-            );
-          })}
-        </svg>
-        <div className={style["days"]}>
-          <span>{dayOf(0)}</span>
-          <span>{dayOf(Math.floor(buckets.length / 2))}</span>
-          <span>{dayOf(-1)}</span>
-        </div>
-      </div>
-    </>
-  );
-});
 
 const days = 14;
 const range = { range: `${days}d` };

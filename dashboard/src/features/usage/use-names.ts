@@ -1,0 +1,38 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { type List, request } from "../../lib/api.ts";
+import { useScope, useSession } from "../../lib/session.ts";
+import { keysQuery } from "../keys/api.ts";
+import type { Names, PageGroup } from "./api.ts";
+
+/**
+ * Names of the keys, and of the people who made them, where the page groups by them and as far as
+ * the session may read them.
+ */
+export function useNames(grouped: readonly (PageGroup | undefined)[]): Names {
+  const { data: session } = useSession();
+  const seesKeys = useScope("read:llm-keys");
+  const keys = useQuery({
+    ...keysQuery,
+    enabled: seesKeys && (grouped.includes("key") || grouped.includes("person")),
+  });
+  const organizationId = session?.workspace.organization_id ?? undefined;
+  const members = useQuery({
+    queryKey: ["members", organizationId, "names"],
+    enabled: organizationId !== undefined && grouped.includes("person"),
+    queryFn: () =>
+      request<List<{ user_id: string; name: string }>>(`/organizations/${organizationId}/members`),
+  });
+  return useMemo(
+    () => ({
+      keys: new Map(
+        (keys.data?.data ?? []).map(({ id, name, creator_user_id: person }) => [
+          id,
+          { name, person },
+        ]),
+      ),
+      people: new Map((members.data?.data ?? []).map(({ user_id: id, name }) => [id, name])),
+    }),
+    [keys.data, members.data],
+  );
+}
