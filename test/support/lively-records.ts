@@ -16,7 +16,7 @@ const models = [
   {
     id: "acme/large",
     prompt: 5000,
-    completion: 1_5000,
+    completion: 15_000,
     share: 34,
     providers: ["acme", "northwind"],
   },
@@ -27,9 +27,9 @@ const models = [
     share: 24,
     providers: ["northwind", "contoso"],
   },
-  { id: "contoso/coder", prompt: 4000, completion: 1_6000, share: 17, providers: ["contoso"] },
+  { id: "contoso/coder", prompt: 4000, completion: 16_000, share: 17, providers: ["contoso"] },
   { id: "acme/small", prompt: 600, completion: 2400, share: 14, providers: ["acme", "northwind"] },
-  { id: "fabrikam/vision", prompt: 7000, completion: 2_1000, share: 8, providers: ["fabrikam"] },
+  { id: "fabrikam/vision", prompt: 7000, completion: 21_000, share: 8, providers: ["fabrikam"] },
   { id: "acme/embed", prompt: 200, completion: 0, share: 3, providers: ["acme"] },
 ] as const;
 const apps = ["Night watch", "Support desk", "Code review", "Translation", undefined] as const;

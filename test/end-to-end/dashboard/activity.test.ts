@@ -40,7 +40,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
       "GET",
       `/generation/${textAt(listAt(listed, "data")[0], "id")}/explain`,
     );
-    await tabTo(page, /^\d+ \w+ \d{4}/);
+    await tabTo(page, /^\d+ \w+, \d\d:/);
     await page.keyboard.press("Enter");
     const dialog = page.getByRole("dialog", { name: "Request" });
     await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
