@@ -206,7 +206,9 @@ export function planRow(
     privacy: { zdr: demandsZdr, blockedProviders: blocked },
   });
   try {
-    const body = withPreset(spellBody(surface, situation), {
+    // A conversation with a name draws by its name, so it has one only where the row has a session.
+    const session = situation.sessions.size > 0 ? "s" : undefined;
+    const body = withPreset(spellBody(surface, { ...situation, session }), {
       surface,
       ...situation,
       catalog: row.catalog,

@@ -8,6 +8,8 @@ export interface Wanted {
   extras: Set<string>;
   maxOutputTokens?: number;
   effort?: string;
+  /** The name of the conversation, where it has one. */
+  session?: string | undefined;
   /** Fields of the `provider` object, as YAML. */
   fields: string[];
   /** Other members of the body, as YAML. */
@@ -25,11 +27,11 @@ const fieldsOf = (written: readonly string[]): Body =>
   written.length === 0 ? {} : { ...(Bun.YAML.parse(`{${written.join(", ")}}`) as Body) };
 
 /** Returns the members that all dialects write alike. */
-function shared({ models, fields, beside, extras }: Wanted): Body {
+function shared({ models, fields, beside, extras, session }: Wanted): Body {
   return {
     model: models[0],
     ...(models.length > 1 && { models: models.slice(1) }),
-    session_id: "s",
+    ...(session !== undefined && { session_id: session }),
     ...(fields.length > 0 && { provider: fieldsOf(fields) }),
     ...(extras.has("temperature") && { temperature: 0.5 }),
     ...fieldsOf(beside),

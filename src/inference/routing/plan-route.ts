@@ -14,7 +14,7 @@ import { routeRules, leaveOutUnwell, siftEach, type RouteRule } from "./filters.
 import type { HealthMoment } from "./health-windows.ts";
 import { orderCandidates, cutsShort } from "./order-candidates.ts";
 import { type Affinity, prefixName } from "./affinity.ts";
-import { isAtPlace, type Session, type StickySessions } from "./sticky-sessions.ts";
+import { drawOfSession, isAtPlace, type Session, type StickySessions } from "./sticky-sessions.ts";
 
 /**
  * The candidates in the order in which they are tried, and the routes that were left out, with the
@@ -65,12 +65,24 @@ export function planRoute(request: RoutingRequest, facts: PlanFacts): RoutePlan 
   });
   const ordered = orderCandidates(able.kept, {
     request,
-    facts: { health, random: facts.random },
+    facts: { health, random: drawFor(request, facts.random) },
     leftOut,
   });
   const moved = stayWithSession(ordered, { request, sessions: facts.sessions, health });
   const candidates = request.preferences.allowFallbacks ? ordered : ordered.slice(0, 1);
   return { candidates, leftOut, emptiedBy: allowed.emptiedBy ?? able.emptiedBy, moved };
+}
+
+/**
+ * Returns the draw among candidates by price. A conversation that has a name always draws the same
+ * number, so that a gateway that was restarted, and one that shares no state, choose the provider
+ * that has its prompt cache.
+ */
+function drawFor({ affinity, models }: RoutingRequest, random: () => number): () => number {
+  const session = affinity?.session;
+  const [requested] = models;
+  if (session === undefined || requested === undefined) return random;
+  return () => drawOfSession(session, requested.id);
 }
 
 interface Collecting {

@@ -156,6 +156,13 @@ const keyOf = ({ workspaceId, id }: Session, requestedModel: string): string =>
   `${workspaceId}\n${requestedModel}\n${id}`;
 
 /**
+ * Returns a number from 0 (inclusive) to 1 (exclusive) that a session always draws for a model, on
+ * every gateway and after a restart.
+ */
+export const drawOfSession = (session: Session, requestedModel: string): number =>
+  Number(Bun.hash.wyhash(keyOf(session, requestedModel)) >> 11n) / 2 ** 53;
+
+/**
  * Hashes a key for sharing: callers choose session names, and what is shared has one length and
  * reveals none of them.
  */

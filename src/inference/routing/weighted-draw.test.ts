@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { planBody, planDependencies } from "../../../test/support/planned-body.ts";
 import { planRow } from "../../../test/support/routing-row.ts";
 import { readRoutingTable, type RoutingRow } from "../../../test/support/routing-table.ts";
 import { seeded } from "../../../test/support/seeded.ts";
@@ -40,6 +41,23 @@ describe("the weighted draw (rule 1)", () => {
     expect(counts["one"]).toBe(0);
     expect((counts["two"] ?? 0) / (counts["three"] ?? 1)).toBeCloseTo(9 / 4, 0);
   });
+});
+
+test("a conversation with a name draws the same provider again, and others their share", () => {
+  const [{ catalog }] = readRoutingTable(
+    "catalog\n  large: one 1 USD\n  large: two 2 USD\n x | |",
+  ) as [RoutingRow];
+  // Each plan has a gateway of its own, which remembers nothing.
+  const firstOf = (session_id: string): string | undefined => {
+    const body = { model: "acme/large", messages: [{ role: "user", content: "Hi" }], session_id };
+    const plan = planBody(planDependencies(catalog), { surface: "chat", body });
+    return plan.candidates[0]?.route.provider.id;
+  };
+  const names = Array.from({ length: 1_000 }, (_, index) => `conversation ${index}`);
+  const drawn = names.map(firstOf);
+  expect(names.map(firstOf)).toEqual(drawn);
+  const share = drawn.filter((name) => name === "one").length / names.length;
+  expect(share).toBeWithin(0.76, 0.84);
 });
 
 test("each excluded route is listed with its rule", () => {
