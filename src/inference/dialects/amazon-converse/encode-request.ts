@@ -16,6 +16,7 @@ import {
   wrappedParameters,
 } from "../shared/tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
+import { withMarkedPrompt } from "../../canonical/marked-prompt.ts";
 import { EncodeState, losePromptCaching, type EncodePlace } from "../shared/encode-state.ts";
 import { heldSchema, loseDescribed } from "../shared/held-schema.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
@@ -314,7 +315,8 @@ export function encodeRequest(
   request: CanonicalRequest,
   options: EncodeRequestOptions,
 ): EncodedRequest {
-  const state = new EncodeState(request, options, {
+  const caches = !uncached.test(options.upstreamModel);
+  const state = new EncodeState(caches ? withMarkedPrompt(request) : request, options, {
     id: "amazon-converse",
     toolNameLengthMax: 64,
     wrapsCustom: true,
@@ -465,6 +467,7 @@ function declareUnsaid(state: EncodeState): void {
   const { request } = state;
   for (const [key, field] of unsaid)
     if (request[key] !== undefined) state.lose(field, "Converse has no such field");
-  losePromptCaching(state, "Converse has no such field");
+  const marked = !uncached.test(state.options.upstreamModel);
+  losePromptCaching(state, "Converse has no such field", { marked });
   state.at("").extensionFields(request.extensions);
 }

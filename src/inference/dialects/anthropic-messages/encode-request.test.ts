@@ -379,7 +379,7 @@ describe("fields that Messages cannot express are losses:", () => {
     ["verbosity", { verbosity: "low" }],
     ["prediction", { prediction: { type: "content", content: "a" } }],
     ["web_search_options", { webSearch: {} }],
-    ["prompt_cache_key", { promptCaching: { key: "k" } }],
+    ["prompt_cache_retention", { promptCaching: { retention: "24h" } }],
     ["service_tier", { serviceTier: "flex" }],
     ["stop[1]", { stop: ["END", "\n"] }],
     ["x_foo", { extensions: { dialect: "openai-chat", fields: { x_foo: 1, x_bar: null } } }],

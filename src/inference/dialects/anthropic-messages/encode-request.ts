@@ -20,6 +20,7 @@ import {
   wrappedParameters,
 } from "../shared/tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
+import { withMarkedPrompt } from "../../canonical/marked-prompt.ts";
 import { EncodeState, losePromptCaching, type EncodePlace } from "../shared/encode-state.ts";
 import { type HeldSchema, heldSchema, loseDescribed } from "../shared/held-schema.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
@@ -165,7 +166,7 @@ export function encodeRequest(
   request: CanonicalRequest,
   options: EncodeRequestOptions,
 ): EncodedRequest {
-  const state = new EncodeState(request, options, {
+  const state = new EncodeState(withMarkedPrompt(request), options, {
     id: "anthropic-messages",
     toolNameLengthMax: 128,
     wrapsCustom: true,
@@ -293,7 +294,7 @@ function declareUnsaid(state: EncodeState): void {
   const { request } = state;
   for (const [key, field] of unsaid)
     if (request[key] !== undefined) state.lose(field, "messages has no such field");
-  losePromptCaching(state, "messages has no such field");
+  losePromptCaching(state, "messages has no such field", { marked: true });
 }
 
 /** Sampling parameters that Messages does not have. */

@@ -332,10 +332,17 @@ export class AnswerLosses {
 const isPlainText = ({ parts: [only, ...more] }: Choice): boolean =>
   more.length === 0 && only?.type === "text" && only.annotations === undefined;
 
-/** Declares the fields for caching the whole prompt as lost. */
-export function losePromptCaching(state: EncodeState, reason: string): void {
+/**
+ * Declares the fields for caching the whole prompt as lost; the key is not where the prompt is marked
+ * in its place.
+ */
+export function losePromptCaching(
+  state: EncodeState,
+  reason: string,
+  { marked = false }: { marked?: boolean } = {},
+): void {
   const { key, retention, options } = state.request.promptCaching ?? {};
-  if (key !== undefined) state.lose("prompt_cache_key", reason);
+  if (key !== undefined && !marked) state.lose("prompt_cache_key", reason);
   if (retention !== undefined) state.lose("prompt_cache_retention", reason);
   if (options !== undefined) state.lose("prompt_cache_options", reason);
 }

@@ -139,7 +139,8 @@ const richInput =
 export function mayUsePart({ body, text }: { body: Body; text: string }, part: string): boolean {
   switch (part) {
     case "cacheWriteTokens":
-      return text.includes('"cache_control"');
+      // A prompt that is cached by its key is marked for providers that cache what is marked.
+      return text.includes('"cache_control"') || text.includes('"prompt_cache_key"');
     case "cacheWriteOneHourTokens":
       return text.includes('"cache_control"') && text.includes('"1h"');
     case "inputAudioTokens":
