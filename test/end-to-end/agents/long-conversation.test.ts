@@ -3,15 +3,11 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { testLlmKey } from "../../support/gateway.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
-import type {
-  ScriptedAnswer,
-  ScriptedCall,
-} from "../../support/scripted-upstream/scripted-answer.ts";
+import type { ScriptedAnswer } from "../../support/scripted-upstream/scripted-answer.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
-import { agentFolder, missingAgent, runAgent, type AgentRun } from "./support/agent-run.ts";
+import { agentFolder, missingAgent } from "./support/agent-run.ts";
+import { claudeCode, codex, type Talker } from "./support/talkers.ts";
 import { startVendorPairs, type PairName, type VendorPairs } from "./support/vendor-pairs.ts";
-
-const missing = missingAgent("claude");
 
 /** A red dot, as PNG. */
 const picture = Buffer.from(
@@ -34,22 +30,24 @@ const models: readonly PairName[] = [
 const restartedRun = 5;
 /** The run in which an answer is slow. */
 const slowRun = 3;
-/** The run that looks at a picture, which all later runs have in their history. */
+/** The run that looks at a picture, which the runs up to the summary have in their history. */
 const pictureRun = 0;
+/** The run before which the conversation is replaced by a summary of it. */
+const compactedRun = 7;
 const turnsPerRun = 5;
 
 /** Returns the text with which a run ends. */
 const textOf = (run: number): string => `Run ${run} is done.`;
 
+const summary: ScriptedAnswer = { text: ["<summary>Seven runs are done.</summary>"] };
+
 /** Returns the answers of a run: calls of tools, the first of which is for the picture; then its text. */
-function answersOf(run: number, work: string): ScriptedAnswer[] {
-  const calls: Omit<ScriptedCall, "id">[] = [
-    run === pictureRun
-      ? { name: "Read", arguments: { file_path: join(work, "dot.png") } }
-      : bash("ls -A"),
-    bash(`echo run ${run} > note-${run}.txt && cat note-${run}.txt`),
-    bash("ls | sort"),
-    bash("seq 1 200"),
+function answersOf(run: number, { look, command }: Talker, work: string): ScriptedAnswer[] {
+  const calls = [
+    run === pictureRun ? look(join(work, "dot.png")) : command("ls -A"),
+    command(`echo run ${run} > note-${run}.txt && cat note-${run}.txt`),
+    command("ls | sort"),
+    command("seq 1 600"),
   ];
   const reasoningAt = (turn: number) => ({
     text: `Step ${turn}.`,
@@ -64,71 +62,58 @@ function answersOf(run: number, work: string): ScriptedAnswer[] {
   ];
 }
 
-const bash = (command: string): Omit<ScriptedCall, "id"> => ({
-  name: "Bash",
-  arguments: { command, description: "Work" },
-});
+describe.each([claudeCode, codex])("a long conversation of $title", (talker) => {
+  const missing = missingAgent(talker.name);
+  const folder = agentFolder();
+  const data = join(folder, "data");
+  const work = join(folder, "work");
+  let pairs: VendorPairs | undefined;
+  afterAll(async () => {
+    await endProcesses();
+    pairs?.upstream.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
 
-describe.skipIf(missing !== undefined)(
-  `a long conversation of Claude Code${missing ? ` (missing: ${missing})` : ""}`,
-  () => {
-    const folder = agentFolder();
-    const data = join(folder, "data");
-    let pairs: VendorPairs | undefined;
-    afterAll(async () => {
-      await endProcesses();
-      pairs?.upstream.stop();
-      rmSync(folder, { recursive: true, force: true });
-    });
+  const start = (yaml: string): Promise<GatewayProcess> =>
+    startProcess({ yaml, dataDirectory: data, environment: bootstrapVariables });
 
-    const start = (yaml: string): Promise<GatewayProcess> =>
-      startProcess({ yaml, dataDirectory: data, environment: bootstrapVariables });
-
-    const run = (gateway: GatewayProcess, index: number): Promise<AgentRun> =>
-      runAgent({
-        name: "claude",
-        folder,
-        parameters: [
-          ...["-p", `Do run ${index}.`, "--model", `pair/${models[index]}`],
-          ...["--output-format", "stream-json", "--verbose", "--allowedTools", "Bash,Read"],
-          ...(index > 0 ? ["--continue"] : []),
-        ],
-        variables: {
-          ANTHROPIC_BASE_URL: gateway.url,
-          ANTHROPIC_AUTH_TOKEN: testLlmKey,
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-          CLAUDE_CODE_MAX_RETRIES: "0",
-          DISABLE_AUTOUPDATER: "1",
-          DISABLE_ERROR_REPORTING: "1",
-          DISABLE_TELEMETRY: "1",
-        },
-      });
-
-    test("is finished by six vendors at the price of one provider each", async () => {
+  test.skipIf(missing !== undefined)(
+    `is finished by six vendors at the price of one provider each${missing ? ` (missing: ${missing})` : ""}`,
+    async () => {
       pairs = await startVendorPairs();
-      const work = join(folder, "work");
+      const { upstream, served } = pairs;
       await Bun.write(join(work, "dot.png"), picture);
       let gateway = await start(pairs.yaml);
+      const run = async (index: number, compacts: boolean): Promise<unknown> => {
+        const model = `pair/${models[index]}`;
+        const prompt = `Do run ${index}.`;
+        const origin = gateway.url;
+        const continues = index > 0;
+        const done = await talker.run({ origin, folder, prompt, model, continues, compacts });
+        expect(upstream.refusals.map(({ rules }) => rules)).toEqual([]);
+        return talker.resultOf(done);
+      };
       for (const index of models.keys()) {
         if (index === restartedRun) {
           expect(await gateway.terminate()).toBe(0);
           gateway = await start(pairs.yaml);
         }
-        const answers = answersOf(index, work);
+        const compacts = index === compactedRun;
+        if (compacts) pairs.compact(summary);
+        if (compacts && talker.compactsApart) await run(index, true);
+        const answers = answersOf(index, talker, work);
         pairs.say(answers, index === slowRun ? answers[1] : undefined);
-        const { events } = await run(gateway, index);
-        expect(pairs.upstream.refusals.map(({ rules }) => rules)).toEqual([]);
-        expect(events.at(-1)).toMatchObject({ is_error: false, result: textOf(index) });
+        expect(await run(index, compacts && !talker.compactsApart)).toBe(textOf(index));
       }
-      const { served } = pairs;
-      expect(served).toHaveLength(models.length * turnsPerRun);
+      expect(served).toHaveLength(models.length * turnsPerRun + 1);
       const places = new Set(served.map(({ model, seat }) => `${model} ${seat}`));
       expect(places.size).toBe(new Set(models).size);
       const spent = await spentAt(gateway);
       expect(spent / pairs.idealCost()).toBeWithin(0.95, 1.05);
-    }, 240_000);
-  },
-);
+    },
+    240_000,
+  );
+});
 
 async function spentAt(gateway: GatewayProcess): Promise<number> {
   const headers = { authorization: `Bearer ${testLlmKey}` };

@@ -45,13 +45,16 @@ interface Served {
 }
 
 /** USD per million tokens, of every model. */
-const prices = { prompt: 3, cache_read: 0.3, completion: 15 };
+const prices = { prompt: 3, cache_read: 0.3, completion: 15, search: "0.01" };
 const outputTokens = 40;
-/** The silence after which the gateway gives up a provider, and that between signs of life. */
+/**
+ * The silence after which the gateway gives up a provider, a thirtieth of the default of 60 s, and
+ * that between signs of life.
+ */
 const idleMs = 2_000;
 const signMs = 250;
-/** Signs of life before a slow answer: more silence than a provider may keep without them. */
-const signs = 12;
+/** Signs of life before a slow answer: 2.5 s without content, which are to `idleMs` as 75 s to 60 s. */
+const signs = 10;
 
 const yaml = ({ baseUrl }: StrictUpstream): string =>
   JSON.stringify({
@@ -86,6 +89,11 @@ export interface VendorPairs {
   served: readonly Served[];
   /** Queues answers; a slow one comes after a long time in which the provider only pings. */
   say(answers: readonly ScriptedAnswer[], slow?: ScriptedAnswer): void;
+  /**
+   * Queues a summary, with which the conversation begins again: only tools and instructions of the
+   * prompts after it may be known to a provider.
+   */
+  compact(summary: ScriptedAnswer): void;
   /** What `served` costs, in USD, at providers that had the whole of the model's prompt before. */
   idealCost(): number;
 }
@@ -97,6 +105,7 @@ export async function startVendorPairs(): Promise<VendorPairs> {
   const served: Served[] = [];
   const queued: ScriptedAnswer[] = [];
   let slowAnswer: ScriptedAnswer | undefined;
+  let summaryAt: number | undefined;
   const read = (request: ReceivedRequest): PromptTokens => {
     const seen = seatOf(request);
     const place = `${seen.model} ${seen.seat}`;
@@ -120,7 +129,11 @@ export async function startVendorPairs(): Promise<VendorPairs> {
       queued.push(...answers);
       slowAnswer = slow;
     },
-    idealCost: () => idealCost(served),
+    compact(summary) {
+      summaryAt = served.length;
+      queued.push(summary);
+    },
+    idealCost: () => idealCost(served, summaryAt),
   };
 }
 
@@ -145,11 +158,16 @@ function slowed([head, ...rest]: Script): Script {
   return [head, ...gates.flatMap((gate) => [body(": ping\n\n"), gate]), ...rest];
 }
 
-function idealCost(served: readonly Served[]): number {
+/**
+ * Returns the cost of requests of which each finds the model's prompt before it in the cache. The
+ * request for a summary, and the first of each model after it, find what they did find.
+ */
+function idealCost(served: readonly Served[], summaryAt: number | undefined): number {
   const before = new Map<PairName, number>();
   let usd = 0;
-  for (const { model, tokens } of served) {
-    const cached = Math.min(before.get(model) ?? 0, tokens.all);
+  for (const [index, { model, tokens }] of served.entries()) {
+    if (index === summaryAt || index - 1 === summaryAt) before.clear();
+    const cached = Math.min(before.get(model) ?? tokens.cached, tokens.all);
     const fresh = tokens.all - cached;
     usd += cached * prices.cache_read + fresh * prices.prompt + outputTokens * prices.completion;
     before.set(model, tokens.all);
