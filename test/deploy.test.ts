@@ -38,6 +38,7 @@ describe("metrics in alerts and dashboards exist", () => {
     commitQueuePending: zero,
     commitsRejected: zero,
     uncollectedWaiting: zero,
+    toolServersLeftAlone: zero,
   };
   const known = new Map(definitionsOf(newFamilies(), gauges).map(({ name, kind }) => [name, kind]));
   const exists = (name: string): boolean =>

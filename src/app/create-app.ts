@@ -212,7 +212,11 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     entries: core.entries,
     clock,
   });
-  const gateway = buildGateway(settings, { ...core, logger: tools.logger });
+  const gateway = buildGateway(settings, {
+    ...core,
+    logger: tools.logger,
+    metrics: tools.metrics,
+  });
   const stored = buildStoredResponses(settings, {
     ...tools,
     ...work,

@@ -173,6 +173,7 @@ export interface Dependencies {
   upstreamServers: McpGateway["upstreamServers"];
   toolCalls: McpGateway["toolCalls"];
   mcpGrants: McpGateway["mcpGrants"];
+  serverWatch: McpGateway["serverWatch"];
   agentServer: McpGateway["agentServer"];
   /** The most model rounds of a request whose model calls tools. */
   maxToolRounds: number;

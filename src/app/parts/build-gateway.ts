@@ -4,6 +4,7 @@ import { type McpGateway, openMcpGateway } from "../../mcp/gateway/open-gateway.
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import type { Account } from "../open-account.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
@@ -24,7 +25,14 @@ export function buildGateway(
     storage,
     clock,
     logger,
-  }: { account: Account; storage: Storage<AppTables>; clock: Clock; logger: Logger },
+    metrics,
+  }: {
+    account: Account;
+    storage: Storage<AppTables>;
+    clock: Clock;
+    logger: Logger;
+    metrics: Metrics;
+  },
 ): Gateway {
   const gateway = openMcpGateway(mcp ?? { servers: [], allowedNetworks: [] }, {
     ledger: account.ledger,
@@ -35,6 +43,7 @@ export function buildGateway(
     clock,
     version,
     certificates,
+    metrics,
     publicUrl,
     onError: (error) => logger.error({ err: error }, "an upstream MCP server failed"),
   });

@@ -70,9 +70,9 @@ const buildFor =
     return server;
   };
 
-const stateOf = ({ server, error }: ReadServer) => ({
+const stateOf = ({ server, error, needsConnection }: ReadServer) => ({
   id: server.id,
-  status: error === null ? "ready" : "unreachable",
+  status: needsConnection ? "not_connected" : error === null ? "ready" : "unreachable",
   ...(error !== null && { error }),
 });
 

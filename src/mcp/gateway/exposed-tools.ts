@@ -14,6 +14,8 @@ export interface ReadServer {
   /** The reason why its tools could not be read; null where they could. */
   error: string | null;
   checkedAtMs: number | null;
+  /** Set where the person has yet to connect the server. */
+  needsConnection?: true;
 }
 
 /** A tool under the name by which a caller may list and call it. */

@@ -208,15 +208,41 @@ export class Grants {
     await this.put(this.holder(server, user), { issuer, metadata, client, resource, tokens });
   }
 
-  /** Forgets the tokens of a person. */
-  async remove(server: UpstreamServer, user: ServerUser): Promise<void> {
-    const { serverKey, workspaceId, personId } = this.holder(server, user);
+  /** Returns the people of a workspace who have connected a server, and when; null means everyone. */
+  async peopleOf(
+    server: UpstreamServer,
+    workspaceId: string,
+  ): Promise<{ personId: string | null; connectedAtMs: number }[]> {
+    const holder = this.holder(server, { session: "", workspaceId, personId: "" });
+    const rows = await this.options.database
+      .selectFrom("mcp_grants")
+      .select(["person_id", "updated_at_ms"])
+      .where("server_key", "=", holder.serverKey)
+      .where("workspace_id", "=", holder.workspaceId)
+      .orderBy("updated_at_ms", "desc")
+      .execute();
+    return rows.map(({ person_id: person, updated_at_ms: at }) => ({
+      personId: person === everyone ? null : person,
+      connectedAtMs: Number(at),
+    }));
+  }
+
+  /**
+   * Forgets the tokens of a person, and revokes them at the authorization server where it has an
+   * address for that. Returns whether there were any.
+   */
+  async remove(server: UpstreamServer, user: ServerUser): Promise<boolean> {
+    const holder = this.holder(server, user);
+    const { serverKey, workspaceId, personId } = holder;
+    const grant = await this.find(holder, server).catch(() => undefined);
     await this.options.database
       .deleteFrom("mcp_grants")
       .where("server_key", "=", serverKey)
       .where("workspace_id", "=", workspaceId)
       .where("person_id", "=", personId)
       .execute();
+    if (grant !== undefined) await this.revoke(server, grant);
+    return grant !== undefined;
   }
 
   /** Forgets all tokens for a server. */
@@ -311,6 +337,23 @@ export class Grants {
         { cause: error },
       );
     }
+  }
+
+  /** Revokes tokens (RFC 7009). One that cannot be revoked ends by itself, and is sent no more. */
+  private async revoke(server: UpstreamServer, { metadata, client, tokens }: Grant): Promise<void> {
+    const { revocation_endpoint: url } = Object(metadata) as { revocation_endpoint?: unknown };
+    if (typeof url !== "string") return;
+    const token = tokens.refresh_token ?? tokens.access_token;
+    const body = new URLSearchParams({
+      token,
+      token_type_hint: tokens.refresh_token === undefined ? "access_token" : "refresh_token",
+      client_id: client.client_id,
+      ...(client.client_secret !== undefined && { client_secret: client.client_secret }),
+    });
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    await this.fetchTo(server)(url, { method: "POST", headers, body: body.toString() }).catch(
+      () => undefined,
+    );
   }
 
   private fetchTo({ workspaceId }: UpstreamServer) {

@@ -3,12 +3,14 @@ import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import type { ConfiguredMcp, ConfiguredMcpServer } from "../../platform/config/mcp-settings.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { parseRange } from "../../platform/kernel/network/address-range.ts";
+import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import type { KeyVault } from "../../platform/vault/key-vault.ts";
 import type { ProtocolServer } from "../protocol-server.ts";
 import { type AgentRequest, agentServer } from "./agent-server.ts";
 import { Grants, type GrantTables } from "./grants.ts";
 import { ServerConnections } from "./server-connections.ts";
 import { UpstreamServerStore, type UpstreamServerTables } from "./server-store.ts";
+import { ServerWatch } from "./server-health.ts";
 import { ToolCalls } from "./tool-calls.ts";
 import { defaultResultBytes, defaultTimeoutMs, type UpstreamServer } from "./upstream-server.ts";
 import { UpstreamServers } from "./upstream-servers.ts";
@@ -17,6 +19,8 @@ import { UpstreamServers } from "./upstream-servers.ts";
 export interface McpGateway {
   upstreamServers: UpstreamServers;
   toolCalls: ToolCalls;
+  /** Which servers answer. */
+  serverWatch: ServerWatch;
   /** The tokens with which people use the servers. */
   mcpGrants: Grants;
   /** Serves the tools to agents. */
@@ -37,6 +41,7 @@ export function openMcpGateway(
     version,
     certificates,
     operatorWorkspaceId,
+    metrics,
     publicUrl,
     onError,
   }: {
@@ -50,6 +55,7 @@ export function openMcpGateway(
     certificates: readonly string[] | undefined;
     /** The workspace under whose key tokens are kept that all workspaces use. */
     operatorWorkspaceId: string;
+    metrics: Pick<Metrics, "toolCall" | "toolCallDuration" | "watchToolServers">;
     publicUrl(): string;
     onError(error: unknown): void;
   },
@@ -60,7 +66,17 @@ export function openMcpGateway(
   };
   const grants = new Grants({ database: grantRows, vault, guard, clock, operatorWorkspaceId });
   const connections = new ServerConnections({ guard, grants, clock, version });
-  const toolCalls = new ToolCalls({ connections, grants, ledger, clock, publicUrl, onError });
+  const watch = new ServerWatch({ clock, metrics });
+  metrics.watchToolServers(() => watch.openCircuits());
+  const toolCalls = new ToolCalls({
+    connections,
+    grants,
+    watch,
+    ledger,
+    clock,
+    publicUrl,
+    onError,
+  });
   const served = agentServer(toolCalls, version);
   return {
     upstreamServers: new UpstreamServers({
@@ -73,6 +89,7 @@ export function openMcpGateway(
       onError,
     }),
     toolCalls,
+    serverWatch: watch,
     mcpGrants: grants,
     agentServer: served,
     async stopGateway() {

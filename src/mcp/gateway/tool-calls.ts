@@ -18,10 +18,12 @@ import { usageAdds } from "../../insights/usage-rollup.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
+import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../platform/kernel/money.ts";
 import type { ToolCaller } from "../mcp-service.ts";
 import { isNotConnected, type Grants } from "./grants.ts";
 import type { ServerConnections } from "./server-connections.ts";
+import type { ServerWatch } from "./server-health.ts";
 import { cappedResult } from "./tool-result.ts";
 import {
   type ServerUser,
@@ -57,10 +59,14 @@ export type ToolOutcome = { chargedNano: bigint; generationId: string } & (
   | { ok: false; failure: ToolFailure }
 );
 
+/** Where calls of tools are counted. Servers of workspaces share one label. */
+export type ToolMetrics = Pick<Metrics, "toolCall" | "toolCallDuration">;
+
 /** The options of calls. */
 interface ToolCallsOptions {
   connections: ServerConnections;
   grants: Pick<Grants, "isConnected">;
+  watch: Pick<ServerWatch, "admit" | "note">;
   publicUrl(): string;
   ledger: LedgerPort;
   clock: Clock;
@@ -102,7 +108,7 @@ export class ToolCalls {
     if (isAway) return { ...this.connect(call), generationId };
     await this.hold(call, generationId);
     try {
-      const result = await this.ask(call);
+      const result = await this.watched(call);
       const { chargedNano } = await this.settle(call, {
         generationId,
         startedMs,
@@ -129,6 +135,28 @@ export class ToolCalls {
   private connect({ server }: ToolCall) {
     const result = connectResult(server, this.options.publicUrl());
     return { ok: true as const, result, chargedNano: 0n };
+  }
+
+  /** Asks a server that is not left alone, and notes whether it answered. */
+  private async watched(call: ToolCall): Promise<CallToolResult> {
+    const { watch, clock } = this.options;
+    const { server, caller, signal } = call;
+    const workspaceId = caller.workspace.id;
+    watch.admit(server, workspaceId);
+    const startedMs = clock.monotonicMs();
+    const note = (outcome: Parameters<typeof watch.note>[1]["outcome"]): void => {
+      const latencyMs = Math.round(clock.monotonicMs() - startedMs);
+      watch.note(server, { workspaceId, outcome, latencyMs });
+    };
+    try {
+      const result = await this.ask(call);
+      note("completed");
+      return result;
+    } catch (error) {
+      if (signal.aborted) note("cancelled");
+      else note(isServerFailure(error) ? "failed" : "refused");
+      throw error;
+    }
   }
 
   private async ask({ caller, server, definition, given, signal, onProgress }: ToolCall) {
@@ -217,9 +245,9 @@ export const userOf = (caller: ToolCaller): ServerUser => ({
 
 /** Returns the result that asks a person to connect a server. */
 function connectResult({ id, name }: UpstreamServer, publicUrl: string): CallToolResult {
-  const url = `${publicUrl}/api/v1/mcp-servers/${id}/connect`;
+  const url = `${publicUrl}/connect/${id}`;
   const text =
-    `${name} is not connected yet. Open ${url} in a browser, signed in as the person whose key this is, ` +
+    `${name} is not connected yet. Open ${url} in a browser as the person whose key this is, ` +
     "and call the tool again.";
   return { content: [{ type: "text", text }], isError: true };
 }
@@ -330,6 +358,13 @@ function recordOf(
       ...(posted.chargeId !== undefined && { chargeId: posted.chargeId }),
     },
   };
+}
+
+/** Returns whether a server did not answer, or could not; its refusals are answers. */
+function isServerFailure(error: unknown): boolean {
+  if (isNotConnected(error)) return false;
+  const { type, code } = failureOf(error);
+  return type === "http_error" && code >= 500;
 }
 
 /** Returns how a call failed: with an error of the protocol, or on the way. */

@@ -46,7 +46,11 @@ const connectTool: PinnedTool = {
   hash: "",
 };
 
-const notConnected = { error: "You have not connected this server yet.", checkedAtMs: null };
+const notConnected = {
+  error: "You have not connected this server yet.",
+  checkedAtMs: null,
+  needsConnection: true,
+} as const;
 
 /** The options of the registry. */
 interface UpstreamServersOptions {

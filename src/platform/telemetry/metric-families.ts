@@ -23,6 +23,8 @@ export function newFamilies() {
     tokens: counterFamily("provider", "kind"),
     attempts: counterFamily("provider", "outcome"),
     conversions: histogramFamily(durationBounds, "format", "outcome"),
+    toolCalls: counterFamily("server", "outcome"),
+    toolCallDurations: histogramFamily(durationBounds, "server"),
     errors: counterFamily("code", "fault"),
     rateLimited: counterFamily(),
     charged: counterFamily(),
@@ -48,6 +50,7 @@ export interface Gauges {
   commitQueuePending: () => number;
   commitsRejected: () => number;
   uncollectedWaiting: () => number;
+  toolServersLeftAlone: () => number;
   /** The names of parts that keep the gateway from serving; undefined until it has started. */
   unreadyParts?: (() => Promise<readonly string[]>) | undefined;
   /** Undefined where there is no server of shared state. */
@@ -114,6 +117,12 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
       "Time to convert a file to text, by kind of file and outcome.",
       families.conversions,
     ),
+    counter("mcp_calls_total", "Calls of tools of MCP servers, by outcome.", families.toolCalls),
+    histogram(
+      "mcp_call_duration_seconds",
+      "Time in which an MCP server answered a call.",
+      families.toolCallDurations,
+    ),
     counter("errors_total", "Errors answered, by code and fault.", families.errors),
     counter("rate_limited_total", "Requests refused by a rate limit.", families.rateLimited),
     ...insideMetrics(gauges),
@@ -165,6 +174,9 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
       help: "Commits that the database refused.",
       read: async () => gauges.commitsRejected(),
     },
+    gauge("mcp_servers_left_alone", "MCP servers that failed repeatedly and are left alone.", () =>
+      gauges.toolServersLeftAlone(),
+    ),
     gauge(
       "uncollected_charges_waiting",
       "Refused charges that wait to be booked as uncollected.",
@@ -307,6 +319,7 @@ export function metricTable(): {
     commitQueuePending: read,
     commitsRejected: read,
     uncollectedWaiting: read,
+    toolServersLeftAlone: read,
   };
   return definitionsOf(newFamilies(), gauges).map((definition) => ({
     name: definition.name,

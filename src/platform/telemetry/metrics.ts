@@ -63,6 +63,10 @@ export interface Metrics {
   upstreamAttempt(provider: string, outcome: Outcome): CounterCell;
   /** Seconds from a file to its text, including the wait for a converter. */
   conversion(format: string, outcome: string): HistogramCell;
+  /** Counts calls of tools, by server and outcome. */
+  toolCall(server: string, outcome: string): CounterCell;
+  /** Seconds in which a server answered a call of a tool. */
+  toolCallDuration(server: string): HistogramCell;
   /** Counts errors that were answered, labelled with who is at fault according to the catalogue. */
   error(code: ErrorCode): CounterCell;
   readonly rateLimited: CounterCell;
@@ -108,6 +112,8 @@ export interface Metrics {
   watchSharedState(read: () => number): void;
   /** Sets where the number of different configurations among the database's gateways is read. */
   watchConfigurations(read: () => number): void;
+  /** Sets where the number of MCP servers that are left alone is read. */
+  watchToolServers(read: () => number): void;
   /** Sets where the figures of the archive are read. */
   watchArchive(read: NonNullable<Gauges["archive"]>): void;
   /** Sets where the figures of the replica are read. */
@@ -149,6 +155,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     commitQueuePending: () => 0,
     commitsRejected: () => 0,
     uncollectedWaiting: () => 0,
+    toolServersLeftAlone: () => 0,
     unreadyParts: undefined,
     sharedState: undefined,
     configurations: undefined,
@@ -170,6 +177,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     firstToken: (provider) => families.firstTokens.at(provider),
     tokens: (provider, kind) => families.tokens.at(provider, tokenKinds[kind]),
     conversion: (format, outcome) => families.conversions.at(format, outcome),
+    toolCall: (server, outcome) => families.toolCalls.at(server, outcome),
+    toolCallDuration: (server) => families.toolCallDurations.at(server),
     upstreamAttempt: (provider, outcome) => families.attempts.at(provider, outcome),
     error: (code) => families.errors.at(code, faultOf(code)),
     rateLimited: families.rateLimited.at(),
@@ -192,6 +201,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     watchReadiness: (read) => void (gauges.unreadyParts = read),
     watchSharedState: (read) => void (gauges.sharedState = read),
     watchConfigurations: (read) => void (gauges.configurations = read),
+    watchToolServers: (read) => void (gauges.toolServersLeftAlone = read),
     watchReplica: (read) => void (gauges.replica = read),
     watchArchive: (read) => void (gauges.archive = read),
     text: async () => (await (registry ??= loadRegistry())).metrics(),
