@@ -1,6 +1,13 @@
 import type { Endpoint } from "../../access/define-endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { connectMcpServer, disconnectMcpServer, finishMcpConnection } from "./mcp-connections.ts";
+import { connectPage } from "./connect-page.ts";
+import {
+  connectMcpServer,
+  disconnectMcpServer,
+  finishMcpConnection,
+  listMcpConnections,
+  removeMcpConnection,
+} from "./mcp-connections.ts";
 import { mcpGateway } from "./mcp-gateway.ts";
 import {
   changeMcpServer,
@@ -25,4 +32,7 @@ export const mcpEndpoints: readonly Endpoint<Dependencies>[] = [
   connectMcpServer,
   finishMcpConnection,
   disconnectMcpServer,
+  listMcpConnections,
+  removeMcpConnection,
+  connectPage,
 ];

@@ -3,14 +3,18 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { Reply } from "../../http/request-context.ts";
 import type { SessionCaller } from "../../identity/people/sessions.ts";
+import { type AccountCaller, requireOperator } from "../../identity/keys/caller.ts";
 import { coversScope } from "../../identity/keys/scopes.ts";
 import {
   type ServerUser,
   type UpstreamServer,
   usesOauth,
 } from "../../mcp/gateway/upstream-server.ts";
+import { messagePage } from "../../pages/message-page.ts";
+import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { pageResponse } from "../pages/page-response.ts";
 
 const shared = {
   base: "api",
@@ -71,12 +75,21 @@ export const connectMcpServer = defineEndpoint({
   },
 });
 
+const connectedPage = ({ name }: UpstreamServer) =>
+  messagePage({
+    title: `${name} is connected`,
+    done: `${name} is connected for you.`,
+    sentences: ["Go back to your agent and call the tool again."],
+    links: [{ href: "/dashboard/mcp-servers", label: "MCP servers", plain: true }],
+  });
+
 /** Takes the answer of a server's authorization server, and keeps the tokens. */
 export const finishMcpConnection = defineEndpoint({
   ...shared,
   method: "GET",
   path: "/mcp-servers/callback",
   summary: "Finish connecting an MCP server.",
+  otherResponseTypes: ["text/html"],
   query: z.object({
     code: z.string().max(4_000).optional(),
     state: z.string().max(500),
@@ -106,7 +119,79 @@ export const finishMcpConnection = defineEndpoint({
       code,
       iss: iss ?? undefined,
     });
+    if (context.request.headers.get("accept")?.includes("text/html"))
+      return pageResponse(context, connectedPage(server));
     return context.json({ connected: true, id: server.id });
+  },
+});
+
+const connectionSchema = z.object({
+  object: z.literal("mcp_connection"),
+  user_id: z.string().nullable(),
+  name: z.string(),
+  connected_at: z.string().nullable(),
+});
+
+/** Returns a server of a workspace that is used with OAuth. Throws `not_found`. */
+async function oauthServer(
+  context: RequestContext<unknown, AccountCaller>,
+  { upstreamServers }: Pick<Dependencies, "upstreamServers">,
+): Promise<UpstreamServer> {
+  const server = await upstreamServers.find(context.caller.workspace.id, context.param("id"));
+  if (server !== undefined && usesOauth(server)) return server;
+  const message = "There is no MCP server with this id that is used with OAuth.";
+  throw new GatewayError("not_found", message);
+}
+
+/** Lists who has connected a server. Tokens are never shown. */
+export const listMcpConnections = defineEndpoint({
+  ...shared,
+  method: "GET",
+  path: "/mcp-servers/:id/connections",
+  access: { managementScope: "read:connections", session: true },
+  summary: "List the people who have connected an MCP server.",
+  response: () => z.object({ object: z.literal("list"), data: z.array(connectionSchema) }),
+  async handle(context, deps: Dependencies) {
+    const server = await oauthServer(context, deps);
+    const rows = await deps.mcpGrants.peopleOf(server, context.caller.workspace.id);
+    const data = rows.map(async ({ personId, connectedAtMs }) => ({
+      object: "mcp_connection" as const,
+      user_id: personId,
+      name: await nameOf(personId, deps),
+      connected_at: isoOrNull(connectedAtMs),
+    }));
+    return context.json({ object: "list", data: await Promise.all(data) });
+  },
+});
+
+async function nameOf(personId: string | null, { people }: Dependencies): Promise<string> {
+  if (personId === null) return "Everyone";
+  return (await people.users.find(personId))?.name ?? personId;
+}
+
+/** Ends a person's connection to a server. */
+export const removeMcpConnection = defineEndpoint({
+  ...shared,
+  method: "DELETE",
+  path: "/mcp-servers/:id/connections/:user_id",
+  access: { managementScope: "write:connections", session: true },
+  summary: "End a person's connection to an MCP server.",
+  description:
+    "Forgets the person's tokens and revokes them at the authorization server. The user_id everyone is that of shared tokens.",
+  response: () => z.object({ deleted: z.literal(true), id: z.string() }),
+  async handle(context, deps: Dependencies) {
+    const server = await oauthServer(context, deps);
+    if (server.auth.type === "oauth" && server.workspaceId === null)
+      requireOperator(context.caller, deps.operatorWorkspaceId);
+    const userId = context.param("user_id");
+    const workspaceId = context.caller.workspace.id;
+    const isEnded = await deps.mcpGrants.remove(server, {
+      session: "",
+      workspaceId,
+      personId: userId,
+    });
+    if (!isEnded) throw new GatewayError("not_found", "This person has not connected the server.");
+    return context.json({ deleted: true, id: userId });
   },
 });
 

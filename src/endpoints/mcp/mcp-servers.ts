@@ -4,6 +4,7 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { type AccountCaller, creatorIdOf, requireOperator } from "../../identity/keys/caller.ts";
 import type { ReadServer } from "../../mcp/gateway/exposed-tools.ts";
+import type { ServerHealth } from "../../mcp/gateway/server-health.ts";
 import type { WorkspaceServer } from "../../mcp/gateway/server-store.ts";
 import {
   allServers,
@@ -14,6 +15,7 @@ import {
   serverIdPattern,
   type ServerUser,
   type UpstreamServer,
+  usesOauth,
 } from "../../mcp/gateway/upstream-server.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -144,6 +146,22 @@ const toolSchema = z.object({
     .nullable(),
 });
 
+const healthSchema = z.object({
+  circuit: z.enum(["closed", "open"]),
+  failures: z.int(),
+  retry_at: z.string().nullable(),
+  latency_ms: z.number().nullable(),
+  last_call_at: z.string().nullable(),
+});
+
+const healthObject = (health: ServerHealth): z.infer<typeof healthSchema> => ({
+  circuit: health.circuit,
+  failures: health.failures,
+  retry_at: isoOrNull(health.retryAtMs),
+  latency_ms: health.latencyMs,
+  last_call_at: isoOrNull(health.lastCallAtMs),
+});
+
 const serverObjectSchema = lazily(() =>
   z
     .object({
@@ -158,8 +176,10 @@ const serverObjectSchema = lazily(() =>
       price_per_call: z.number(),
       timeout_ms: z.int(),
       result_bytes_max: z.int(),
-      status: z.enum(["ready", "unreachable"]),
+      status: z.enum(["ready", "unreachable", "not_connected"]),
       error: z.string().nullable(),
+      connected: z.boolean().nullable(),
+      health: healthSchema,
       tools: z.array(toolSchema),
       checked_at: z.string().nullable(),
       created_at: z.string().nullable(),
@@ -192,12 +212,10 @@ const toolObject = (server: UpstreamServer, tool: PinnedTool): z.infer<typeof to
 });
 
 /** Returns the public record of a server. Values of headers and arguments are never shown. */
-function serverObject({
-  server,
-  tools,
-  error,
-  checkedAtMs,
-}: ReadServer): AnswerOf<typeof serverObjectSchema> {
+function serverObject(
+  { server, tools, error, checkedAtMs, needsConnection }: ReadServer,
+  health: ServerHealth,
+): AnswerOf<typeof serverObjectSchema> {
   const { target, auth } = server;
   return {
     id: server.id,
@@ -214,8 +232,10 @@ function serverObject({
     price_per_call: usdFromNano(server.priceNanoUsd),
     timeout_ms: server.timeoutMs,
     result_bytes_max: server.resultBytesMax,
-    status: error === null ? "ready" : "unreachable",
+    status: needsConnection ? "not_connected" : error === null ? "ready" : "unreachable",
     error,
+    connected: usesOauth(server) ? needsConnection !== true : null,
+    health: healthObject(health),
     tools: tools.map((tool) => toolObject(server, tool)),
     checked_at: isoOrNull(checkedAtMs),
     created_at: isoOrNull(server.createdAtMs),
@@ -250,7 +270,8 @@ async function answered(
 ) {
   const [read] = await deps.upstreamServers.withTools([server], readerOf(context));
   if (read === undefined) throw new Error("a server was read and is not there");
-  return context.json(serverObject(read));
+  const health = deps.serverWatch.healthOf(server, workspaceIdOf(context));
+  return context.json(serverObject(read, health));
 }
 
 /** Lists the servers of the workspace, and the operator's, with their tools. */
@@ -264,7 +285,11 @@ export const listMcpServers = defineEndpoint({
   async handle(context, deps: Dependencies) {
     const servers = await deps.upstreamServers.visibleTo(workspaceIdOf(context));
     const read = await deps.upstreamServers.withTools(servers, readerOf(context));
-    return context.json({ object: "list", data: read.map(serverObject) });
+    const workspaceId = workspaceIdOf(context);
+    const data = read.map((each) =>
+      serverObject(each, deps.serverWatch.healthOf(each.server, workspaceId)),
+    );
+    return context.json({ object: "list", data });
   },
 });
 

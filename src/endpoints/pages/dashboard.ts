@@ -73,6 +73,7 @@ const clientPaths = [
   "/presets",
   "/presets/:slug",
   "/provider-keys",
+  "/mcp-servers",
   "/routing",
   "/budgets",
   "/runs",

@@ -36,6 +36,28 @@ export const mcpRows: Record<string, ContractRow> = {
     path: "/mcp-servers/none/connection",
     accepted: 404,
   },
+  "GET /mcp-servers/:id/connections": {
+    scope: "read:connections",
+    path: "/mcp-servers/none/connections",
+    accepted: 404,
+  },
+  "DELETE /mcp-servers/:id/connections/:user_id": {
+    scope: "write:connections",
+    path: "/mcp-servers/none/connections/usr_none",
+    accepted: 404,
+  },
+  "GET /connect/:id": {
+    without: "open",
+    base: "root",
+    path: "/connect/none",
+    accepted: 303,
+  },
+  "GET /dashboard/mcp-servers": {
+    without: "open",
+    base: "root",
+    path: "/dashboard/mcp-servers",
+    accepted: 404,
+  },
   "POST /mcp-servers/:id/refresh": {
     scope: "write:connections",
     path: "/mcp-servers/none/refresh",

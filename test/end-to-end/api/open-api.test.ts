@@ -31,6 +31,7 @@ const withoutContent = new Set([
   "GET /realtime",
   "GET /realtime/translations",
   "GET /mcp-servers/{id}/connect",
+  "GET /connect/{id}",
   "GET /responses",
 ]);
 

@@ -79,7 +79,7 @@ test("a tool's answer is the link until its person has connected the server", as
   const client = await connect("owner");
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["connect"]);
   await client.close();
-  expect(await whoami("owner", "connect")).toContain("/api/v1/mcp-servers/mail/connect");
+  expect(await whoami("owner", "connect")).toContain("/connect/mail");
   const back = await connectAs(people.owner, "olga");
   expect(await back.json()).toEqual({ connected: true, id: "mail" });
   expect(await whoami("owner")).toBe("you are olga");
