@@ -9,6 +9,7 @@ import type {
 import type { Credits, ReferralProgram } from "../features/credits/api.ts";
 import type { Entry, Hub, Version } from "../features/hub/api.ts";
 import type { Key } from "../features/keys/api.ts";
+import type { McpConnection, McpServer, ToolCall } from "../features/mcp-servers/api.ts";
 import type { Model } from "../features/models/api.ts";
 import type {
   Errors,
@@ -56,6 +57,9 @@ export interface ApiAgreement {
   generationDetails: Read<Answers["GET /generation/{id}/explain"]["generation"], GenerationDetails>;
   content: Read<Answers["GET /generation/content"]["data"], Content>;
   privacy: Read<Answers["GET /security/privacy"], Privacy>;
+  mcpServer: Read<RowOf<Answers["GET /mcp-servers"]>, McpServer>;
+  mcpConnection: Read<RowOf<Answers["GET /mcp-servers/{id}/connections"]>, McpConnection>;
+  toolCall: Read<RowOf<Answers["GET /analytics/generations"]>, ToolCall>;
   health: Read<Answers["GET /health"], Pick<Health, "status">>;
   conversation: Read<RowOf<Answers["GET /conversations"]>, Conversation>;
   prompt: Read<RowOf<Answers["GET /prompts"]>, Omit<Entry, "workspace_id">>;

@@ -33,6 +33,7 @@ export const groups: readonly { title?: string; entries: readonly Entry[] }[] = 
       { to: "/presets", label: "Presets", scope: "read:presets" },
       { to: "/routing", label: "Routing", scope: "inference", key: "r" },
       { to: "/provider-keys", label: "Provider keys", scope: "read:byok" },
+      { to: "/mcp-servers", label: "MCP servers", scope: "read:connections" },
       { to: "/hub", label: "Hub", scope: "read:hub", key: "h" },
       { to: "/connections", label: "Connected apps", scope: "read:connections" },
     ],

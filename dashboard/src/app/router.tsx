@@ -147,6 +147,15 @@ const providerKeys = createRoute({
     "ProviderKeysPage",
   ),
 });
+const mcpServers = createRoute({
+  getParentRoute: () => root,
+  path: "/mcp-servers",
+  validateSearch: filtersOf,
+  component: lazyRouteComponent(
+    () => import("../features/mcp-servers/mcp-servers-page.tsx"),
+    "McpServersPage",
+  ),
+});
 const routing = createRoute({
   getParentRoute: () => root,
   path: "/routing",
@@ -214,6 +223,7 @@ export const router = createRouter({
     presets,
     preset,
     providerKeys,
+    mcpServers,
     routing,
     budgets,
     runs,

@@ -306,6 +306,50 @@ export type LlmKey = {
   "external_user": null;
   "parent_key_id"?: string;
 };
+export type McpServer = {
+  "id": string;
+  "object": "mcp_server";
+  "name": string;
+  "source": "operator" | "workspace";
+  "transport": "streamable_http" | "stdio";
+  "url": string | null;
+  "auth": {
+    "type": string;
+    "headers"?: readonly (string)[];
+  };
+  "allowed_tools": readonly (string)[] | null;
+  "price_per_call": number;
+  "timeout_ms": number;
+  "result_bytes_max": number;
+  "status": "ready" | "unreachable" | "not_connected";
+  "error": string | null;
+  "connected": boolean | null;
+  "health": {
+    "circuit": "closed" | "open";
+    "failures": number;
+    "retry_at": string | null;
+    "latency_ms": number | null;
+    "last_call_at": string | null;
+  };
+  "tools": readonly ({
+    "name": string;
+    "title": string | null;
+    "description": string | null;
+    "input_schema": Readonly<Record<string, unknown>>;
+    "annotations": Readonly<Record<string, unknown>> | null;
+    "hash": string;
+    "status": "active" | "not_allowed" | "changed" | "gone";
+    "changed": {
+      "description": string | null;
+      "input_schema": Readonly<Record<string, unknown>>;
+      "annotations": Readonly<Record<string, unknown>> | null;
+      "hash": string;
+    } | null;
+  })[];
+  "checked_at": string | null;
+  "created_at": string | null;
+  "updated_at": string | null;
+};
 export type Model = {
   "id": string;
   "object": "model";
@@ -847,6 +891,19 @@ export interface Answers {
       "expires_at": string | null;
     })[];
   };
+  "GET /mcp-servers": {
+    "object": "list";
+    "data": readonly (McpServer)[];
+  };
+  "GET /mcp-servers/{id}/connections": {
+    "object": "list";
+    "data": readonly ({
+      "object": "mcp_connection";
+      "user_id": string | null;
+      "name": string;
+      "connected_at": string | null;
+    })[];
+  };
   "GET /prompts": {
     "object": "list";
     "data": readonly (Prompt)[];
@@ -1296,6 +1353,61 @@ export interface Bodies {
   "PATCH /runs/{id}": {
     "limit"?: number;
     "status"?: "active" | "paused" | "ended";
+  };
+  "POST /mcp-servers": {
+    "id"?: string;
+    "url": string;
+    "transport"?: "streamable_http";
+    "name"?: string;
+    "auth"?: {
+      "type": "none";
+    } | {
+      "type": "headers";
+      "headers": Readonly<Record<string, string>>;
+    } | {
+      "type": "oauth";
+      "client_id"?: string;
+      "client_secret"?: string;
+      "scope"?: string;
+    } | {
+      "type": "oauth_per_person";
+      "client_id"?: string;
+      "client_secret"?: string;
+      "scope"?: string;
+    };
+    "allowed_tools"?: readonly (string)[] | null;
+    "price_per_call"?: string | number;
+    "timeout_ms"?: number;
+    "result_bytes_max"?: number;
+  };
+  "PATCH /mcp-servers/{id}": {
+    "id"?: unknown;
+    "url"?: string;
+    "transport"?: "streamable_http";
+    "name"?: string;
+    "auth"?: {
+      "type": "none";
+    } | {
+      "type": "headers";
+      "headers": Readonly<Record<string, string>>;
+    } | {
+      "type": "oauth";
+      "client_id"?: string;
+      "client_secret"?: string;
+      "scope"?: string;
+    } | {
+      "type": "oauth_per_person";
+      "client_id"?: string;
+      "client_secret"?: string;
+      "scope"?: string;
+    };
+    "allowed_tools"?: readonly (string)[] | null;
+    "price_per_call"?: string | number;
+    "timeout_ms"?: number;
+    "result_bytes_max"?: number;
+  };
+  "POST /mcp-servers/{id}/refresh": {
+    "accept"?: true | readonly (string)[];
   };
   "POST /auth/byok": {
     "provider_id": string;

@@ -16,6 +16,7 @@ export const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/account", "member"],
   ["/presets", "developer"],
   ["/provider-keys", "owner"],
+  ["/mcp-servers", "developer"],
   ["/routing", "developer"],
   ["/budgets", "owner"],
   ["/runs", "developer"],
