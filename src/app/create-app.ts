@@ -356,6 +356,7 @@ async function closeParts({
   await parts.catalog.stop();
   await parts.nodes.stop();
   await account.runs.stop();
+  await account.customers.stop();
   await stopSharing(shared, account);
   await parts.replica?.close();
   await parts.storage.close();

@@ -14,6 +14,12 @@ import { ClosedMonths } from "../billing/ledger/closed/closed-months.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
 import { openCredits, type Credits, type PlanCredits } from "../billing/credits/open-credits.ts";
 import { openLedger, type OpenedLedger, type SharedHolds } from "../billing/ledger/open-ledger.ts";
+import {
+  openCustomers,
+  type Customers,
+  type CustomerSettings,
+} from "../billing/customers/open-customers.ts";
+import type { CustomerTables } from "../billing/customers/customer-store.ts";
 import { openRuns, type RunChannel, type Runs } from "../billing/runs/open-runs.ts";
 import type { RunTables } from "../billing/runs/run-store.ts";
 import type { ReferralSettings, ReferralTables } from "../billing/referrals/referral-store.ts";
@@ -112,6 +118,7 @@ export type AccountTables = KeyTables &
   IdempotencyTables &
   BudgetsTables &
   RunTables &
+  CustomerTables &
   ReferralTables;
 
 /** Options of the account plane. */
@@ -140,6 +147,8 @@ interface AccountOptions {
   runChannel?: RunChannel | undefined;
   /** Called when a run could not be released yet; it is tried again. */
   onRunError(error: unknown): void;
+  /** Called when customers could not be written or read yet; it is tried again. */
+  onCustomerError(error: unknown): void;
   /** Called when monthly credits could not be granted or expired; it is tried again. */
   onCreditError(error: unknown): void;
   /**
@@ -150,6 +159,8 @@ interface AccountOptions {
   passwordCost?: HashCost | undefined;
   /** The credits for referrals; absent where none are granted. */
   referrals?: ReferralSettings | undefined;
+  /** The rule for end customers. */
+  customerSettings: CustomerSettings;
   /** The server that mail is sent through; absent where none is sent. */
   mail?: MailSettings | undefined;
   /** Ranges of the operator's own networks that callers' webhooks may reach. */
@@ -188,6 +199,7 @@ export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Pres
   /** Undefined where no mail is sent. */
   mailer: Mailer | undefined;
   runs: Runs;
+  customers: Customers;
   idempotentAnswers: IdempotentAnswers;
   security: Security;
 }
@@ -249,6 +261,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
       ledger: ledger.ledger,
       webhookNetworks: options.webhookNetworks ?? [],
     }),
+    customers: await openAccountCustomers(options, { keys, ledger }),
     runs: await openAccountRuns(options, { keys, ledger }),
     idempotentAnswers: openIdempotentAnswers(database.withTables(), {
       vault: byok.providerKeyVault,
@@ -276,6 +289,22 @@ const openAccountRuns = (
     ledger,
     channel: options.runChannel,
     onError: options.onRunError,
+  });
+
+/** Opens end customers, whose plans bound what their requests may cost. */
+const openAccountCustomers = (
+  options: AccountOptions,
+  { keys, ledger: { ledger, blockingBudgets: blocking } }: { keys: Keys; ledger: OpenedLedger },
+): Promise<Customers> =>
+  openCustomers({
+    ...options,
+    database: options.database.withTables(),
+    settings: options.customerSettings,
+    ledger,
+    blocking,
+    workspaceIds: () => keys.directory.allWorkspaces().map(({ id }) => id),
+    channel: options.runChannel,
+    onError: options.onCustomerError,
   });
 
 /** Loads credentials, balances, presets and provider keys in parallel. */

@@ -19,6 +19,7 @@ import type { ReadConfiguration } from "./reload.ts";
 import type { PaymentSettings } from "../billing/payments/cents.ts";
 import type { ReferralSettings } from "../billing/referrals/referral-store.ts";
 import type { BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
+import type { ConfiguredCustomers } from "../platform/config/setting-schemas.ts";
 import type { ConfiguredSearch } from "../platform/config/search-settings.ts";
 import type { ConfiguredMcp } from "../platform/config/mcp-settings.ts";
 import type { MailSettings } from "../platform/notify/mailer.ts";
@@ -97,6 +98,8 @@ export interface AppSettings extends CatalogSources {
   webhookNetworks?: readonly string[];
   /** Upstream MCP servers; absent means that the operator configured none. */
   mcp?: ConfiguredMcp | undefined;
+  /** What end customers may use that have no plan of their own; absent counts only known ones. */
+  customers?: ConfiguredCustomers | undefined;
   /** The search of the web for models; absent where there is none. */
   search?: ConfiguredSearch | undefined;
   /** The operator's settings for Claude Code. */
@@ -211,6 +214,7 @@ const alikeSections = [
   "webhooks",
   "mcp",
   "search",
+  "customers",
   "claudeCode",
   "hub",
   "payments",
@@ -342,6 +346,7 @@ export function appSettings(
     extraCertificates: configuration.extraCertificates,
     mcp: configuration.mcp,
     search: configuration.search,
+    customers: configuration.customers,
     webhookNetworks: configuration.webhooks.allowedNetworks,
     clientDocumentNetworks: configuration.auth.clientDocumentNetworks,
     claudeCode: configuration.claudeCode,

@@ -314,6 +314,18 @@ const catalog: Readonly<Record<string, Meaning>> = {
   "plans.<id>.per_minute": ["Requests in a minute.", "that of the plan"],
   "plans.<id>.five_hour": ["Requests in five hours.", "that of the plan"],
   "plans.<id>.monthly_credits": ["USD of credits that are given each month.", "that of the plan"],
+  customers: ["What end customers may use that have no plan of their own.", null],
+  "customers.default_limit": [
+    "USD that each customer may use in a period, counted at its price. Each one is created by the first request that names it.",
+    "customers are counted only where POST /customers made them",
+  ],
+  "customers.per": ["The period of that limit: day, week or month (UTC).", "month"],
+  "customers.markup": ["The share that is added to the cost of each request, such as 0.2.", "0"],
+  "customers.most": ["The most customers of a workspace.", "100000"],
+  "customers.stripe_meter": [
+    "The event name of the Stripe meter that postpaid use is reported to, in millionths of a USD.",
+    "nothing is reported",
+  ],
   search: ["The search of the web for models whose own provider has none.", null],
   "search.provider": ["searxng, brave, tavily or exa.", null],
   "search.url": ["The address of the search provider; searxng needs it.", "that of the provider"],

@@ -21,6 +21,7 @@ import {
   listProviderKeys,
   withdrawProviderKey,
 } from "./account/byok.ts";
+import { customerEndpoints } from "./customers/index.ts";
 import { runEndpoints } from "./runs/index.ts";
 import { credits, listCreditTransactions } from "./credits/credits.ts";
 import { changeKey, createKey, deleteKey, getKey, listKeys, rotateKey } from "./keys/keys.ts";
@@ -438,6 +439,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   ...hubEndpoints,
   // Runs
   ...runEndpoints,
+  ...customerEndpoints,
   // Payments
   quoteTopUp,
   createTopUp,

@@ -290,6 +290,7 @@ function operation(
 
 /** The purpose of the endpoints of each tag. */
 const tagDescriptions: Readonly<Record<string, string>> = {
+  Customers: "End customers, with plans that bound what their requests may cost.",
   Runs: "Budgets of agents' runs, each with a key of its own.",
   Account: "People, organisations, keys, credits and budgets.",
   Admin: "For the operators of the service.",

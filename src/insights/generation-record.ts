@@ -97,6 +97,9 @@ export interface GenerationDetail {
    * data retention.
    */
   externalUser?: string;
+  /** The customer whose plan counts the request, and the price that it is counted at. */
+  customer?: string;
+  customerPriceNanoUsd?: string;
   userAgent?: string;
   /** The `prs_` id of the preset that was named as the model; not kept for background responses. */
   presetId?: string;

@@ -195,7 +195,15 @@ const sumsOf = (row: SumsRow): ServiceSums => ({
 /** The subject whose spending is requested, over the whole days (UTC) that overlap the range. */
 export interface SpendQuery {
   workspaceId: string;
-  scope: "workspace" | "key" | "user" | "model" | "provider" | "customer" | `tag:${string}`;
+  scope:
+    | "workspace"
+    | "key"
+    | "user"
+    | "model"
+    | "provider"
+    | "customer"
+    | "plan"
+    | `tag:${string}`;
   /**
    * The id of the key, user, model, provider or customer, or the value of the tag; null for the
    * workspace. `*` is the customer, or the value, that spent most.
@@ -272,11 +280,31 @@ export class SpendStore {
   ): Promise<ReadonlyMap<string, bigint>> {
     if (reading === this.database && this.commits.pendingCount > 0) await this.commits.flush();
     const [fromDay, toDay] = [Math.floor(fromMs / dayMs), Math.ceil(toMs / dayMs)];
+    if (scope === "plan")
+      return this.pricesByEach({ workspaceId, subject, fromDay, toDay }, reading);
     const { rows } = await sql<{ subject: string; cost: number | bigint }>`
       select subject, cast(sum(cost_nano) as bigint) as cost from sender_days
       where workspace_id = ${workspaceId} and scope = ${scope} and day >= ${fromDay} and day < ${toDay}
         and ${subject === "*" ? everything : sql<boolean>`subject = ${subject}`}
       group by subject`.execute(reading);
     return new Map(rows.map((row) => [row.subject, BigInt(row.cost)]));
+  }
+
+  /** Returns the price of what each customer used, or one of them. */
+  private async pricesByEach(
+    {
+      workspaceId,
+      subject,
+      fromDay,
+      toDay,
+    }: { workspaceId: string; subject: string | null; fromDay: number; toDay: number },
+    reading: QueryExecutorProvider,
+  ): Promise<ReadonlyMap<string, bigint>> {
+    const { rows } = await sql<{ customer: string; price: number | bigint }>`
+      select customer, cast(sum(price_nano) as bigint) as price from customer_days
+      where workspace_id = ${workspaceId} and day >= ${fromDay} and day < ${toDay}
+        and ${subject === "*" ? everything : sql<boolean>`customer = ${subject}`}
+      group by customer`.execute(reading);
+    return new Map(rows.map((row) => [row.customer, BigInt(row.price)]));
   }
 }

@@ -41,6 +41,17 @@ export interface UsageTables {
     requests: number;
     cost_nano: number | bigint;
   };
+  customer_days: {
+    workspace_id: string;
+    customer: string;
+    day: number;
+    model: string;
+    requests: number;
+    prompt_tokens: number;
+    completion_tokens: number;
+    cost_nano: number | bigint;
+    price_nano: number | bigint;
+  };
   /** The whole service: one row per hour. */
   network_hours: { hour: number; requests: number; tokens: number };
   network_days: UsageSums & {
@@ -145,6 +156,45 @@ export const senderAdds = (
     sums: [1, Number(record.costNanoUsd)],
   }));
 
+/** What customers used, by day and model, with the cost of it and its price. */
+const customerDayAdd: AddStatement = {
+  name: "customer-day",
+  table: "customer_days",
+  keyColumns: ["workspace_id", "customer", "day", "model"],
+  sumColumns: ["requests", "prompt_tokens", "completion_tokens", "cost_nano", "price_nano"],
+};
+
+/** Returns the counters of the customer of a request, where a plan counts it. */
+export const customerAdds = (
+  record: Pick<
+    GenerationRecord,
+    | "workspaceId"
+    | "model"
+    | "createdAtMs"
+    | "promptTokens"
+    | "completionTokens"
+    | "costNanoUsd"
+    | "detail"
+  >,
+): CommitUnit["adds"] => {
+  const { customer, customerPriceNanoUsd } = record.detail;
+  if (customer === undefined) return [];
+  const day = Math.floor(record.createdAtMs / dayMs);
+  return [
+    {
+      statement: customerDayAdd,
+      key: [record.workspaceId, customer, day, record.model],
+      sums: [
+        1,
+        record.promptTokens,
+        record.completionTokens,
+        Number(record.costNanoUsd),
+        Number(customerPriceNanoUsd ?? 0),
+      ],
+    },
+  ];
+};
+
 /** Every counter that grows with a record. */
 export const usageAddStatements: readonly AddStatement[] = [
   usageAdd,
@@ -155,6 +205,7 @@ export const usageAddStatements: readonly AddStatement[] = [
   uncollectedDayAdd,
   passedCapDayAdd,
   senderDayAdd,
+  customerDayAdd,
 ];
 
 type Adds = CommitUnit["adds"][number][];

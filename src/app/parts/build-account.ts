@@ -2,6 +2,8 @@ import { openAccount, type Account } from "../open-account.ts";
 import type { HashCost } from "../../identity/people/passwords.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
+import { weightOfMarkup } from "../../billing/customers/customer.ts";
+import type { CustomerSettings } from "../../billing/customers/open-customers.ts";
 import { SpendStore } from "../../insights/service-usage-store.ts";
 import {
   hasSeveralGateways,
@@ -16,6 +18,9 @@ import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Payments } from "../../billing/payments/open-payments.ts";
 import type { PaymentTables } from "../../billing/payments/payment-store.ts";
 import type { Insights } from "../../insights/open-insights.ts";
+
+/** The most customers of a workspace, where the configuration names no number. */
+const customersMax = 100_000;
 
 /** Builds card payments; undefined, with nothing loaded, where no Stripe key is configured. */
 export async function buildPayments(
@@ -68,6 +73,8 @@ const accountLog = (logger: Logger) => ({
     logger.error({ err: error }, "last uses of keys not written yet, trying again"),
   onRunError: (error: unknown) =>
     logger.error({ err: error }, "a run could not be released yet, trying again"),
+  onCustomerError: (error: unknown) =>
+    logger.error({ err: error }, "customers could not be stored or read yet, trying again"),
   onCreditError: (error: unknown) =>
     logger.error({ err: error }, "monthly credits not settled yet, trying again"),
   onProviderKeyError: (error: unknown) =>
@@ -75,6 +82,25 @@ const accountLog = (logger: Logger) => ({
   onSignInLog: (level: "info" | "warn" | "error", message: string) =>
     logger[level]({ part: "sign-in" }, message),
 });
+
+const periods = { day: "daily", week: "weekly", month: "monthly" } as const;
+
+/** Returns the rule for end customers in the form that plans have. */
+function customerSettingsOf(settings: AppSettings["customers"]): CustomerSettings {
+  const rule = settings?.rule;
+  return {
+    mostPerWorkspace: settings?.most ?? customersMax,
+    rule: rule && {
+      type: "free",
+      period: periods[rule.per],
+      allowanceNano: rule.limitNanoUsd,
+      capNano: null,
+      baseNano: 0n,
+      weight: weightOfMarkup(rule.markup),
+      weightsByModel: {},
+    },
+  };
+}
 
 /** Builds the account plane. It reads what was spent from the insights. */
 export async function buildAccount(
@@ -100,6 +126,7 @@ export async function buildAccount(
     openAccount({
       ...settings,
       clock,
+      customerSettings: customerSettingsOf(settings.customers),
       passwordCost,
       commits,
       database: database.withTables(),

@@ -4,7 +4,8 @@ import { dayMs } from "../../platform/kernel/clock.ts";
 export const budgetScopes = ["workspace", "key", "user", "model", "provider", "customer"] as const;
 /** Matches the scope of a tag: a member of a request's metadata. */
 export const tagScopePattern = /^tag:[\w.-]{1,60}$/;
-export type BudgetScope = (typeof budgetScopes)[number] | `tag:${string}`;
+/** `plan` is the price of what a customer uses, which its plan bounds. */
+export type BudgetScope = (typeof budgetScopes)[number] | `tag:${string}` | "plan";
 
 /** The subject of a budget that bounds each customer, or each value of a tag, by itself. */
 export const eachSubject = "*";
@@ -26,9 +27,15 @@ export interface Sender {
 export const budgetActions = ["alert", "block"] as const;
 export type BudgetAction = (typeof budgetActions)[number];
 
-/** The calendar periods (UTC) after which a budget starts again. Weeks begin on Monday. */
-export const budgetPeriods = ["daily", "weekly", "monthly"] as const;
+/**
+ * The calendar periods (UTC) after which a budget starts again. Weeks begin on Monday. `total` never
+ * starts again.
+ */
+export const budgetPeriods = ["daily", "weekly", "monthly", "total"] as const;
 export type BudgetPeriod = (typeof budgetPeriods)[number];
+
+/** The end of the period `total`: the last day of the year 9999. */
+const totalEndDay = 2_932_896;
 
 /** The recipients of a budget's alerts. */
 export interface BudgetAlerts {
@@ -69,6 +76,7 @@ const daysSinceMonday = (day: number): number => (day + 3) % 7;
 /** Returns the period that contains a wall time. */
 export function periodAt(period: BudgetPeriod, nowMs: number): Span {
   const day = Math.floor(nowMs / dayMs);
+  if (period === "total") return { startMs: 0, endMs: totalEndDay * dayMs };
   if (period === "monthly") {
     const date = new Date(nowMs);
     const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
@@ -96,6 +104,43 @@ interface Spender {
   providers: readonly string[];
   /** The customer and the tags that budgets count; absent means none. */
   senders?: readonly Sender[];
+  /** The customer whose plan counts the price of the request; absent means none. */
+  share?: CustomerShare | undefined;
+}
+
+/** A customer of a request, with the ten-thousandths of the cost that its price is. */
+export interface CustomerShare {
+  externalId: string;
+  weight: number;
+}
+
+/** The weight of amounts that are counted as they are. */
+export const plainWeight = 10_000;
+
+/** Returns the price of a cost at a weight, rounded up to the nano-dollar. */
+export const priceOf = (costNano: bigint, weight: number): bigint => {
+  if (weight === plainWeight) return costNano;
+  if (costNano < 0n) return -priceOf(-costNano, weight);
+  return (costNano * BigInt(weight) + BigInt(plainWeight - 1)) / BigInt(plainWeight);
+};
+
+/** Returns the most cost whose price is within an amount. */
+export const costWithin = (priceNano: bigint, weight: number): bigint =>
+  weight === plainWeight || priceNano < 0n
+    ? priceNano
+    : (priceNano * BigInt(plainWeight)) / BigInt(weight);
+
+/** The plans of customers, as the ledger looks them up. */
+export interface CustomerPlans {
+  /** Returns whether requests of a workspace may have a customer that is counted. */
+  isActive(workspaceId: string): boolean;
+  /** Returns the share that a customer pays of a request; undefined where it is not counted. */
+  shareOf(
+    workspaceId: string,
+    request: { externalId: string; models: readonly string[] },
+  ): CustomerShare | undefined;
+  /** Returns what bounds a customer on a day; undefined where its plan has no bound. */
+  boundOf(workspaceId: string, externalId: string, day: number): BudgetBound | undefined;
 }
 
 /** A blocking budget in the period of a day. */
@@ -106,6 +151,8 @@ export interface BudgetBound {
    * subject and period share it.
    */
   counter: string;
+  /** The weight at which the sum counts amounts; absent counts them as they are. */
+  weight?: number;
 }
 
 /** The tags by scope and subject, kept since most requests use the same few. */
@@ -146,6 +193,7 @@ export const budgetTags = ({
   models,
   providers,
   senders = [],
+  share,
 }: Spender): string[] => [
   workspaceTag,
   ...tags("key", keyIds),
@@ -153,12 +201,24 @@ export const budgetTags = ({
   ...tags("model", models),
   ...tags("provider", providers),
   ...senders.map(({ scope, subject }) => tag(scope, subject)),
+  ...(share === undefined ? [] : [`${tag("plan", share.externalId)}@${share.weight}`]),
 ];
+
+const planPrefix = "plan:";
+
+/** Returns the sum that a tag counts in, and the weight of what it counts there. */
+export function weightedTag(each: string): { tag: string; weight: number } {
+  if (!each.startsWith(planPrefix)) return { tag: each, weight: plainWeight };
+  const at = each.lastIndexOf("@");
+  return { tag: each.slice(0, at), weight: Number(each.slice(at + 1)) };
+}
 
 /** The blocking budgets, in memory. For a workspace without any, a request costs one lookup. */
 export class BlockingBudgets {
   /** Called with the workspace whose budgets changed. */
   onChange: (workspaceId: string) => void = () => undefined;
+  /** The plans of customers, once they are open. */
+  customers: CustomerPlans | undefined;
   private readonly byWorkspace = new Map<string, readonly Budget[]>();
   /** The customer and tags that budgets of any action count, by workspace. */
   private readonly senderScopes = new Map<string, readonly BudgetScope[]>();
@@ -170,7 +230,7 @@ export class BlockingBudgets {
 
   /** Returns whether a workspace has any. */
   has(workspaceId: string): boolean {
-    return this.byWorkspace.has(workspaceId);
+    return this.byWorkspace.has(workspaceId) || this.customers?.isActive(workspaceId) === true;
   }
 
   /**
@@ -178,7 +238,7 @@ export class BlockingBudgets {
    * epoch.
    */
   boundsOf(workspaceId: string, tags: readonly string[], day: number): BudgetBound[] {
-    return (this.byWorkspace.get(workspaceId) ?? []).flatMap((budget) => {
+    const bounds = (this.byWorkspace.get(workspaceId) ?? []).flatMap((budget) => {
       if (budget.subject !== eachSubject) {
         return tags.includes(tagOf(budget)) ? [{ budget, counter: counterOf(budget, day) }] : [];
       }
@@ -190,6 +250,15 @@ export class BlockingBudgets {
           return { budget: one, counter: counterOf(one, day) };
         });
     });
+    const share = this.customers && tags.find((each) => each.startsWith(planPrefix));
+    return share === undefined ? bounds : [...bounds, ...this.planBound(workspaceId, share, day)];
+  }
+
+  private planBound(workspaceId: string, share: string, day: number): BudgetBound[] {
+    const { tag: name, weight } = weightedTag(share);
+    const externalId = decodeURIComponent(name.slice(planPrefix.length));
+    const bound = this.customers?.boundOf(workspaceId, externalId, day);
+    return bound === undefined ? [] : [{ ...bound, weight }];
   }
 
   /** Puts a budget in force, or removes it where it does not block. */

@@ -5,10 +5,15 @@ import {
   type Budget,
   type BudgetBound,
   type BudgetScope,
+  costWithin,
   counterOf,
+  type CustomerPlans,
   eachSubject,
   periodAt,
+  plainWeight,
+  priceOf,
   readCounter,
+  weightedTag,
 } from "../budgets/budget.ts";
 import type { Month } from "./month.ts";
 
@@ -246,30 +251,37 @@ export class BudgetCounters {
     return this.blocking.senderScopesOf(workspaceId);
   }
 
+  /** The plans of customers; undefined before they are open. */
+  get customers(): CustomerPlans | undefined {
+    return this.blocking.customers;
+  }
+
   /** Returns the amount that is left of each blocking budget that limits a use. */
   leftFor(use: BudgetUse): readonly BudgetLeft[] {
     if (!this.blocking.has(use.workspaceId)) return none;
     return this.blocking.boundsOf(use.workspaceId, use.tags(), use.day).map((bound) => {
       const { spentNano, heldNano } = this.counter(use.workspaceId, bound);
+      const weight = bound.weight ?? plainWeight;
       return {
         budget: bound.budget,
-        leftNano: bound.budget.limitNano - spentNano - heldNano,
-        heldNano,
+        leftNano: costWithin(bound.budget.limitNano - spentNano - heldNano, weight),
+        heldNano: costWithin(heldNano, weight),
       };
     });
   }
 
   /** Adds to the held amount of every sum that a use counts towards. A negative amount frees. */
   hold(use: BudgetUse, amountNano: bigint): void {
-    for (const counter of this.countersOf(use)) counter.heldNano += amountNano;
+    for (const { counter, weight } of this.countersOf(use))
+      counter.heldNano += priceOf(amountNano, weight);
   }
 
   /**
    * Adds to the spend of every sum that a use counts towards. A negative amount undoes a charge.
    */
   spend(use: BudgetUse, amountNano: bigint): void {
-    for (const counter of this.countersOf(use)) {
-      counter.spentNano += amountNano;
+    for (const { counter, weight } of this.countersOf(use)) {
+      counter.spentNano += priceOf(amountNano, weight);
       counter.revision += 1;
     }
   }
@@ -285,8 +297,10 @@ export class BudgetCounters {
     const counters = this.countersIn(workspaceId);
     if (counters.has(name)) return;
     const counter: Counter = { ...readCounter(name), spentNano: 0n, heldNano: 0n, revision: 0 };
-    for (const use of open)
-      if (use.workspaceId === workspaceId && counts(counter, use)) counter.heldNano += use.heldNano;
+    for (const use of open) {
+      const weight = use.workspaceId === workspaceId ? weightIn(counter, use) : undefined;
+      if (weight !== undefined) counter.heldNano += priceOf(use.heldNano, weight);
+    }
     counters.set(name, counter);
     const { startMs: fromMs, endMs: toMs } = periodAt(period, day * dayMs);
     try {
@@ -338,11 +352,16 @@ export class BudgetCounters {
     return counter;
   }
 
-  private countersOf(use: BudgetUse): Counter[] {
+  private countersOf(use: BudgetUse): { counter: Counter; weight: number }[] {
     const counters = this.byWorkspace.get(use.workspaceId);
-    return counters === undefined
-      ? []
-      : use.tags().flatMap((tag) => counters.ofTag(tag).filter((counter) => counts(counter, use)));
+    if (counters === undefined) return [];
+    return use.tags().flatMap((each) => {
+      const { tag, weight } = weightedTag(each);
+      return counters
+        .ofTag(tag)
+        .filter((counter) => isWithin(counter, use.day))
+        .map((counter) => ({ counter, weight }));
+    });
   }
 }
 
@@ -389,5 +408,13 @@ class WorkspaceCounters {
 
 const noCounters: readonly Counter[] = [];
 
-const counts = ({ tag, firstDay, endDay }: Counter, { day, tags }: BudgetUse): boolean =>
-  day >= firstDay && day < endDay && tags().includes(tag);
+const isWithin = ({ firstDay, endDay }: Counter, day: number): boolean =>
+  day >= firstDay && day < endDay;
+
+/** Returns the weight at which a counter counts a use; undefined where it does not. */
+const weightIn = (counter: Counter, { day, tags }: BudgetUse): number | undefined =>
+  isWithin(counter, day)
+    ? tags()
+        .map(weightedTag)
+        .find(({ tag }) => tag === counter.tag)?.weight
+    : undefined;

@@ -1,7 +1,7 @@
 import { type Clock, dayMs } from "../../platform/kernel/clock.ts";
 import { PassingMap } from "../../platform/kernel/passing.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
-import type { Budget, BudgetScope } from "../budgets/budget.ts";
+import type { Budget, BudgetScope, CustomerPlans } from "../budgets/budget.ts";
 import {
   type AccountBook,
   addFresh,
@@ -273,6 +273,10 @@ export class Ledger implements LedgerPort {
 
   senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
     return this.budgets?.senderScopesOf(workspaceId);
+  }
+
+  get customers(): CustomerPlans | undefined {
+    return this.budgets?.customers;
   }
 
   requestCounts(settled: SettledRequests): RequestCounts {

@@ -10,9 +10,13 @@ const subjectCharactersMax = 200;
 /** Returns the end user that a request names: by header, or in the fields of its vendor. */
 function customerOf(body: Body, headers: RequestHeaders): string | undefined {
   const named = headers.get(customerHeader) ?? body["safety_identifier"] ?? body["user"];
-  return typeof named === "string" && named.trim() !== ""
-    ? named.trim().slice(0, subjectCharactersMax)
-    : undefined;
+  if (typeof named !== "string") return undefined;
+  // Postgres refuses a zero byte, and lone surrogates would come back changed.
+  const text = named
+    .toWellFormed()
+    .replaceAll(/\p{Cc}/gu, "")
+    .trim();
+  return text === "" ? undefined : text.slice(0, subjectCharactersMax).toWellFormed();
 }
 
 /** Returns whom a request is for, as budgets of customers and tags count it. */

@@ -210,7 +210,10 @@ export const llmKeyObjectSchema = lazily(() =>
         .describe("What the key may do: inference, and calling providers' own routes."),
       operator: z.boolean().describe("Whether the key may use the tools for operators."),
       workspace_id: z.string(),
-      external_user: z.null().describe("Always null: keys belong to no end user."),
+      external_user: z
+        .string()
+        .nullable()
+        .describe("The external_id of the customer whose key it is; null for others."),
       parent_key_id: z
         .string()
         .optional()
@@ -343,7 +346,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     scopes: ["inference" as const, ...(key.passthrough ? ["passthrough" as const] : [])],
     operator: key.operatorUserId !== undefined,
     workspace_id: key.workspaceId,
-    external_user: null,
+    external_user: key.customer ?? null,
     ...(key.parentKeyId === undefined ? {} : { parent_key_id: key.parentKeyId }),
   };
 }

@@ -179,6 +179,17 @@ export const budgetKeyIdsOf = ({
 }: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">): string[] =>
   [key, parent, grandparent].flatMap((each) => each?.id ?? []);
 
+/**
+ * Returns the customer that a caller's key belongs to, whatever its requests say; undefined for keys
+ * of no customer.
+ */
+export const customerOfKey = ({
+  key,
+  parent,
+  grandparent,
+}: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">): string | undefined =>
+  key.customer ?? parent?.customer ?? grandparent?.customer;
+
 /** The scope with which management keys of the first workspace are operators' keys. */
 export const operatorScope = "write:management-keys" satisfies Scope;
 

@@ -57,6 +57,8 @@ export interface LlmKey {
   previous?: { hash: string; untilMs: number };
   /** The key that created this one, and whose limits also apply; absent where no key did. */
   parentKeyId?: string;
+  /** The end customer whose key this is, by its own id; absent for keys of no customer. */
+  customer?: string;
   /**
    * The connected app whose access token this key is; absent for keys that people and programs hold
    * themselves.
@@ -139,6 +141,7 @@ interface LlmKeyRow {
   holder_user_id: string | null;
   operator_user_id: string | null;
   run_limit_nano: number | bigint | null;
+  customer: string | null;
   passthrough: number;
 }
 
@@ -199,6 +202,7 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
     ? {}
     : { previous: { hash: row.previous_hash, untilMs: Number(row.previous_until_ms) } }),
   ...(row.parent_key_id === null ? {} : { parentKeyId: row.parent_key_id }),
+  ...(row.customer === null ? {} : { customer: row.customer }),
   ...(row.connection_id === null
     ? {}
     : { connection: connectionOf({ ...row, connection_id: row.connection_id }) }),
@@ -369,6 +373,7 @@ export class LlmKeyStore {
         allowed_tools: listText(key.allowedTools ?? null),
         creator_user_id: key.creatorUserId,
         parent_key_id: key.parentKeyId ?? null,
+        customer: key.customer ?? null,
         connection_id: key.connection?.id ?? null,
         connection_scopes: key.connection === undefined ? null : scopesText(key.connection),
         token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,

@@ -1,4 +1,5 @@
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
+import { priceOf, type CustomerShare } from "../../billing/budgets/budget.ts";
 import { chargedPrice, chargedUsage } from "../../billing/ledger/price-levels.ts";
 import { balanceOf } from "../../billing/ledger/account-book.ts";
 import {
@@ -15,7 +16,7 @@ import {
   type GenerationRecord,
   timeOfId,
 } from "../../insights/generation-record.ts";
-import { senderAdds, usageAdds } from "../../insights/usage-rollup.ts";
+import { customerAdds, senderAdds, usageAdds } from "../../insights/usage-rollup.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromPico, usdPerMillionText } from "../../platform/kernel/money.ts";
@@ -29,7 +30,7 @@ import { isFree } from "./hold/hold-ceiling.ts";
 import { tokensPastCap } from "./hold/output-watch.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { type NotedCall, noteOrigin } from "./note-origin.ts";
-import { sendersOf, tagsOf } from "./hold/take-hold.ts";
+import { sendersOf, shareOf, tagsOf } from "./hold/take-hold.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { noRoute, routingTrail, trailOf, type CallPlan } from "./plan-call.ts";
 
@@ -202,21 +203,26 @@ function post(
     call: { generationId },
   } = settlement;
   const posting: Posting = { posted: undefined, record: undefined, durable: settledBefore };
+  const served = { ledger: deps.ledger, candidates: [settlement.candidate] };
+  const share = shareOf(settlement.call, served);
   let counted: ReturnType<ProviderKeys["settle"]> | undefined;
   posting.durable = deps.ledger.post({
     holdId: generationId,
     amountNano,
-    tags: () =>
-      tagsOf(settlement.call, { ledger: deps.ledger, candidates: [settlement.candidate] }),
+    tags: () => tagsOf(settlement.call, { ...served, share }),
     // What counts towards limits that include callers' own keys.
     byokNano: credential?.source === "own_byok" ? listedNano : 0n,
     alongside: (posted) => {
       const record = generationRecord(deps, { settlement, posted, priced });
+      if (share !== undefined) noteShare(record, share);
       posting.posted = posted;
       posting.record = record;
       const senders = sendersOf(settlement.call, deps.ledger);
       const usage = usageAdds(record);
-      const adds = senders.length === 0 ? usage : [...usage, ...senderAdds(record, senders)];
+      const adds =
+        senders.length === 0 && share === undefined
+          ? usage
+          : [...usage, ...senderAdds(record, senders), ...customerAdds(record)];
       const inserts = [generationRow(record), ...chargedRows(settlement, posted)];
       if (credential === undefined) return { inserts, adds };
       // The ledger calls this again where it charges another amount than it first intended.
@@ -261,6 +267,15 @@ function keepUncollected(
     amountNano,
     alongside: { inserts: [generationRow(record)], adds: usageAdds(record) },
   });
+}
+
+/** Notes in a record which customer it counts for, and at what price. */
+function noteShare(
+  { detail, costNanoUsd }: GenerationRecord,
+  { externalId, weight }: CustomerShare,
+): void {
+  detail.customer = externalId;
+  detail.customerPriceNanoUsd = String(priceOf(costNanoUsd, weight));
 }
 
 const settledBefore: Promise<void> = Promise.resolve();

@@ -7,7 +7,12 @@ import type { Environment } from "./environment-settings.ts";
 import type { FileSettings } from "./file-schema.ts";
 import type { ConfiguredSearch } from "./search-settings.ts";
 import type { ConfiguredMcp } from "./mcp-settings.ts";
-import type { ConfiguredMail, ConfiguredPayments, ConfiguredReferrals } from "./setting-schemas.ts";
+import type {
+  ConfiguredCustomers,
+  ConfiguredMail,
+  ConfiguredPayments,
+  ConfiguredReferrals,
+} from "./setting-schemas.ts";
 
 /** Plans whose tiers can be overridden, by their wire ids. */
 export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;
@@ -239,6 +244,8 @@ export interface Configuration<Provider> {
   readonly mcp: ConfiguredMcp;
   /** The search of the web for models; its key is a credential. Absent where there is none. */
   readonly search: ConfiguredSearch | undefined;
+  /** What end customers may use that have no plan of their own. */
+  readonly customers: ConfiguredCustomers;
   /** Ranges of the operator's own networks that callers' webhooks may reach. */
   readonly webhooks: { readonly allowedNetworks: readonly string[] };
   /** Ranges of the operator's own networks that skills may be imported from. */
@@ -369,6 +376,7 @@ const rows: readonly Row[] = [
   ["auth.oidc", [], ({ auth }) => listed(auth.oidc.map(({ id }) => id))],
   ["mail", ["SMTP_URL"], ({ mail }) => isSet(mail)],
   ["payments", ["STRIPE_SECRET_KEY"], ({ payments }) => isSet(payments.stripe?.secretKey)],
+  ["customers", [], ({ customers }) => isSet(customers.rule)],
   ["referrals", [], ({ referrals }) => isSet(referrals)],
   ["webhooks.allowed_networks", [], ({ webhooks }) => listed(webhooks.allowedNetworks)],
   ["mcp_servers", [], ({ mcp }) => listed(mcp.servers.map(({ id }) => id))],

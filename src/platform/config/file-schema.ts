@@ -12,6 +12,7 @@ import {
   addressRangeSchema,
   archiveUrlSchema,
   booleanFromText,
+  customersSchema,
   filesUrlSchema,
   httpUrlSchema,
   mailSchema,
@@ -247,6 +248,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
         })
         .partial(),
       payments: paymentsSchema,
+      customers: customersSchema,
       referrals: referralsSchema,
       dashboard: z.preprocess(booleanFromText, z.boolean()),
     })

@@ -20,7 +20,12 @@ import {
 import type { FileSettings } from "./file-schema.ts";
 import { assembleMcp } from "./mcp-settings.ts";
 import { assembleSearch } from "./search-settings.ts";
-import { assembleMail, assemblePayments, assembleReferrals } from "./setting-schemas.ts";
+import {
+  assembleCustomers,
+  assembleMail,
+  assemblePayments,
+  assembleReferrals,
+} from "./setting-schemas.ts";
 
 /** The sources of the configuration. */
 export interface LoadOptions<Provider extends z.ZodType> {
@@ -252,6 +257,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     mcp: assembleMcp(file.mcp, file.mcp_servers),
     webhooks: { allowedNetworks: file.webhooks?.allowed_networks ?? [] },
     payments: assemblePayments(variables.stripe, file.payments),
+    customers: assembleCustomers(file.customers),
     referrals: assembleReferrals(file.referrals),
     encryptionKey: variables.encryptionKey,
     secretsKey: variables.secretsKey,

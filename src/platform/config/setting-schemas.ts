@@ -352,3 +352,67 @@ export function assemblePayments(
     },
   };
 }
+
+const usdAmount = z
+  .union([z.string(), z.number()])
+  .refine(
+    (amount) => (nanoFromUsd(amount) ?? -1n) >= 0n,
+    'expected an amount of USD, such as "5" or 0.50',
+  );
+
+/** The `customers` section of a file. */
+export const customersSchema = z
+  .strictObject({
+    default_limit: usdAmount,
+    per: z.enum(["day", "week", "month"], "expected day, week or month"),
+    markup: z.preprocess(
+      numberFromText,
+      z
+        .number("expected a share such as 0.2")
+        .min(-0.9, "expected a share from -0.9 to 100")
+        .max(100, "expected a share from -0.9 to 100"),
+    ),
+    most: z.preprocess(
+      numberFromText,
+      z.int("expected a whole number").min(1, "expected at least 1").max(10_000_000),
+    ),
+    stripe_meter: z.string().regex(/^[\w.-]{1,100}$/, "expected the event name of a meter"),
+  })
+  .partial()
+  .refine(
+    ({ default_limit: limit, per, markup }) =>
+      limit !== undefined || (per === undefined && markup === undefined),
+    "expected default_limit beside per and markup",
+  );
+
+/** The operator's rule for end customers. */
+export interface ConfiguredCustomers {
+  /** What each customer may use without a plan of its own; undefined counts only known ones. */
+  readonly rule:
+    | {
+        readonly limitNanoUsd: bigint;
+        readonly per: "day" | "week" | "month";
+        readonly markup: number;
+      }
+    | undefined;
+  /** The most customers of a workspace. */
+  readonly most: number;
+  /** The name of the meter events at Stripe; undefined reports none. */
+  readonly stripeMeter: string | undefined;
+}
+
+/** Returns the settings of the section. */
+export const assembleCustomers = (
+  file: z.output<typeof customersSchema> = {},
+): ConfiguredCustomers => ({
+  rule:
+    file.default_limit === undefined
+      ? undefined
+      : {
+          limitNanoUsd: nanoFromUsd(file.default_limit) ?? 0n,
+          per: file.per ?? "month",
+          markup: file.markup ?? 0,
+        },
+  most: file.most ?? 100_000,
+  stripeMeter: file.stripe_meter,
+});

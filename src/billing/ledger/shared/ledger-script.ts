@@ -13,7 +13,8 @@ import type { SharedScript } from "../../../platform/shared-state/shared-state.t
  *   `monthly|topup|key|parent|byok|hour|day|tags|node`
  * - `l:` the end of the lease of each hold (`h` and its id) and charge (`c` and its id)
  * - `b:` the sums that blocking budgets limit: spend (`s`) and holds (`h`), each followed by the
- *   name of the sum, which is its tag and the days of its period (`tag~first~last`)
+ *   name of the sum, which is its tag and the days of its period (`tag~first~last`). A hold whose tag
+ *   ends in `@` and a weight counts there at that many ten-thousandths
  * - `r:` the charges that were confirmed while such a sum is read
  * - `v:` a mark that changes with everything that a reading of the database may have missed
  * - `d:` and the id of a hold: the mark of a charge that was settled without this server; `settled`
@@ -60,19 +61,32 @@ local function keep(...)
 end
 local function known(key) return redis.call('EXISTS', key) == 1 end
 local function mark() redis.call('SET', V, time[1] .. '.' .. time[2], 'PX', day) end
-local function counted(name, on, tags)
+-- The ten-thousandths at which a sum counts an amount, or nil where it does not.
+local function weightIn(name, on, tags)
   local tag, first, last = string.match(name, '^(.*)~(%d+)~(%d+)$')
   on = tonumber(on)
-  return on >= tonumber(first) and on < tonumber(last) and string.find(tags, ',' .. tag .. ',', 1, true) ~= nil
+  if on < tonumber(first) or on >= tonumber(last) then return nil end
+  if string.find(tags, ',' .. tag .. ',', 1, true) then return 10000 end
+  local _, to = string.find(tags, ',' .. tag .. '@', 1, true)
+  return to and tonumber(string.match(tags, '^%d+', to + 1))
+end
+-- The price of a cost, rounded up; and the most cost within a price. Both stay exact below 2^53.
+local function priced(amount, weight)
+  if weight == 10000 or amount == 0 then return amount end
+  if amount < 0 then return -priced(-amount, weight) end
+  return math.floor(amount / 10000) * weight + math.ceil(amount % 10000 * weight / 10000)
+end
+local function within(price, weight)
+  if weight == 10000 or price < 0 then return price end
+  return math.floor(price / weight) * 10000 + math.floor(price % weight * 10000 / weight)
 end
 local function isRead(key, id) return redis.call('HEXISTS', key, 'x' .. id) == 1 end
-local function addSums(kind, amount, on, tags, id)
+local function addSums(kind, amount, on, tags, id, times)
   if amount == 0 or not tags or tags == '' or not known(B) then return end
   for _, name in ipairs(redis.call('HKEYS', B)) do
     local sum = string.sub(name, 2)
-    if string.sub(name, 1, 1) == kind and counted(sum, on, tags) and not isRead(B, id .. ' ' .. sum) then
-      add(B, name, amount)
-    end
+    local weight = string.sub(name, 1, 1) == kind and weightIn(sum, on, tags)
+    if weight and not isRead(B, id .. ' ' .. sum) then add(B, name, priced(amount, weight) * (times or 1)) end
   end
 end
 local function holdIds()
@@ -103,7 +117,7 @@ local function missing(keys, budgets)
   for _, key in ipairs(keys) do
     if key ~= '' and not spends[key].held then found[#found + 1] = key end
   end
-  for at = 1, #(budgets or {}), 2 do
+  for at = 1, #(budgets or {}), 3 do
     if redis.call('HEXISTS', B, 's' .. budgets[at]) == 0 then found[#found + 1] = 'b:' .. budgets[at] end
   end
   if #found == 0 then return nil end
@@ -148,7 +162,7 @@ local function takeHolds(ids, entry)
   for at = 2, 4, 2 do
     if parts[at] ~= '' then add(root .. 'k:' .. parts[at], 'h', #ids * parts[at + 1]) end
   end
-  addSums('h', #ids * parts[1], parts[7], parts[8], ids[1])
+  addSums('h', tonumber(parts[1]), parts[7], parts[8], ids[1], #ids)
 end
 local function forgetReadSums(id, tags)
   if not tags or tags == '' or not known(B) then return end
@@ -208,10 +222,12 @@ local function bound(keys, hour, byokOnly, budgets)
       if free == nil or left < free then free, others, reason = left, there, 'key_limit' end
     end
   end
-  for at = 1, #(budgets or {}), 2 do
-    local there = field(B, 'h' .. budgets[at])
-    local left = tonumber(budgets[at + 1]) - field(B, 's' .. budgets[at]) - there
-    if left < free then free, others, reason = left, there, 'budget ' .. string.format('%d', (at - 1) / 2) end
+  for at = 1, #(budgets or {}), 3 do
+    local there, weight = field(B, 'h' .. budgets[at]), tonumber(budgets[at + 2])
+    local left = within(tonumber(budgets[at + 1]) - field(B, 's' .. budgets[at]) - there, weight)
+    if left < free then
+      free, others, reason = left, within(there, weight), 'budget ' .. string.format('%d', (at - 1) / 3)
+    end
   end
   return free, others, reason
 end

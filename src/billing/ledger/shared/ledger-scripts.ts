@@ -1,4 +1,4 @@
-import type { BudgetBound } from "../../budgets/budget.ts";
+import { plainWeight, type BudgetBound } from "../../budgets/budget.ts";
 import type { SpendingKey, TightHold } from "../hold-rule.ts";
 import { ledgerScript } from "./ledger-script.ts";
 
@@ -12,7 +12,7 @@ import { ledgerScript } from "./ledger-script.ts";
  * - the day, the tags that budgets count the hold by, and the name that rate windows set when they
  *   admitted the request (empty for none)
  * - the ids of the holds in advance, separated by commas, and the amount of each
- * - for each budget: the name of its sum, and its limit
+ * - for each budget: the name of its sum, its limit, and the weight at which the sum counts
  * Returns the entry of the hold, the free amounts, the number of holds in advance, and their entry.
  */
 export const reserveScript = ledgerScript(
@@ -85,7 +85,7 @@ return answer('ok', table.concat({entry, text(free) .. '|' .. byokFree, #others,
 /**
  * Raises a hold as far as the free amount allows. Values: its id, the hour, the amount; the keys as
  * in `reserveScript`; its entry, for a server that has lost it; then for each budget the name of
- * its sum, and its limit.
+ * its sum, its limit, and its weight.
  */
 export const growScript = ledgerScript(
   "Grow",
@@ -108,8 +108,8 @@ return {'ok', entry, text(field(W, 'm')), text(field(W, 't'))}`,
 /**
  * Charges a hold and frees it. A second call returns the same. Values: its id, the hour, the
  * amount, and that at list price; the keys as the hold was taken with them; the day of the hold,
- * the tags that budgets count the charge by, and for each budget the name of its sum, and its
- * limit.
+ * the tags that budgets count the charge by, and for each budget the name of its sum, its
+ * limit, and its weight.
  */
 export const postScript = ledgerScript(
   "Post",
@@ -383,7 +383,11 @@ export const keyValues = ({
 
 /** Returns the values of budgets for the scripts. */
 export const budgetValues = (bounds: readonly BudgetBound[]): string[] =>
-  bounds.flatMap(({ budget: { limitNano }, counter }) => [counter, String(limitNano)]);
+  bounds.flatMap(({ budget: { limitNano }, counter, weight = plainWeight }) => [
+    counter,
+    String(limitNano),
+    String(weight),
+  ]);
 
 /** Returns the values of a worst case for `reserveScript`. */
 export function tightValues(

@@ -123,15 +123,17 @@ for at = 8, #ARGV, 2 do
   local name, spent, held = ARGV[at], tonumber(ARGV[at + 1]), 0
   if redis.call('HEXISTS', B, 's' .. name) == 0 then
     for _, parts in pairs(open) do
-      if parts[8] and counted(name, parts[7], parts[8]) then spent = spent + parts[1] + parts[2] end
+      local weight = parts[8] and weightIn(name, parts[7], parts[8])
+      if weight then spent = spent + priced(parts[1] + parts[2], weight) end
     end
     local isNew = not known(B)
     for each = 1, #holds, 2 do
       local parts = split(holds[each + 1])
       if included[holds[each]] then
         redis.call('HSET', B, 'x' .. holds[each] .. ' ' .. name, '')
-      elseif parts[8] and counted(name, parts[7], parts[8]) then
-        held = held + tonumber(parts[1])
+      else
+        local weight = parts[8] and weightIn(name, parts[7], parts[8])
+        if weight then held = held + priced(tonumber(parts[1]), weight) end
       end
     end
     redis.call('HSET', B, 's' .. name, text(spent), 'h' .. name, text(held))

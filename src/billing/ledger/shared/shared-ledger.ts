@@ -1,4 +1,9 @@
-import type { BlockingBudgets, BudgetBound, BudgetScope } from "../../budgets/budget.ts";
+import type {
+  BlockingBudgets,
+  BudgetBound,
+  BudgetScope,
+  CustomerPlans,
+} from "../../budgets/budget.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
@@ -246,6 +251,10 @@ export class SharedLedger implements LedgerPort {
 
   senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
     return this.options.blocking?.senderScopesOf(workspaceId);
+  }
+
+  get customers(): CustomerPlans | undefined {
+    return this.options.blocking?.customers;
   }
 
   requestCounts(settled: SettledRequests): RequestCounts {

@@ -1,6 +1,16 @@
-import { budgetTags, type Budget, type Sender } from "../../../billing/budgets/budget.ts";
+import {
+  budgetTags,
+  type Budget,
+  type CustomerShare,
+  type Sender,
+} from "../../../billing/budgets/budget.ts";
 import type { NotReserved, Reserved, ReserveOutcome } from "../../../billing/ledger/hold-rule.ts";
-import { budgetKeyIdsOf, spendingKeyOf, spendingParentOf } from "../../../identity/keys/caller.ts";
+import {
+  budgetKeyIdsOf,
+  customerOfKey,
+  spendingKeyOf,
+  spendingParentOf,
+} from "../../../identity/keys/caller.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../../platform/kernel/money.ts";
 import type { Execution } from "../execution.ts";
@@ -124,6 +134,9 @@ export function takeHold(
     execution.allowance = allowanceOf(outcome, { ceilingNano, byokNano, grows });
     return undefined;
   };
+  const paid = affordable.filter(isPaid);
+  const share =
+    ceilingNano > 0n ? shareOf(call, { ledger: deps.ledger, candidates: paid }) : undefined;
   const reserving = deps.ledger.reserve({
     holdId: call.generationId,
     workspaceId: workspace.id,
@@ -133,7 +146,7 @@ export function takeHold(
     byokTight: () => tightHold(affordable, { expected, grows: false, counts: isOnOwnKey }),
     ...spendingKeyOf(key),
     parent: spendingParentOf(call.caller),
-    tags: () => tagsOf(call, { ledger: deps.ledger, candidates: affordable.filter(isPaid) }),
+    tags: () => tagsOf(call, { ledger: deps.ledger, candidates: paid, share }),
     admission: call.admission,
   });
   return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
@@ -145,7 +158,15 @@ export function takeHold(
  */
 export function tagsOf(
   call: SentCall,
-  { ledger, candidates }: { ledger: SenderScopes; candidates: readonly Candidate[] },
+  {
+    ledger,
+    candidates,
+    share,
+  }: {
+    ledger: SenderScopes;
+    candidates: readonly Candidate[];
+    share: CustomerShare | undefined;
+  },
 ): string[] {
   const { caller } = call;
   return budgetTags({
@@ -154,7 +175,27 @@ export function tagsOf(
     models: candidates.map(({ model }) => model.id),
     providers: candidates.map(({ route }) => route.provider.id),
     senders: sendersOf(call, ledger),
+    share,
   });
+}
+
+/**
+ * Returns the customer whose plan counts a request, with the share of its cost at the dearest of the
+ * models; undefined where no plan does.
+ */
+export function shareOf(
+  call: SentCall,
+  {
+    ledger,
+    candidates,
+  }: { ledger: Pick<LedgerPort, "customers">; candidates: readonly Candidate[] },
+): CustomerShare | undefined {
+  const { customers } = ledger;
+  const { id } = call.caller.workspace;
+  if (customers?.isActive(id) !== true) return undefined;
+  const externalId = customerOfKey(call.caller) ?? call.customer;
+  if (externalId === undefined) return undefined;
+  return customers.shareOf(id, { externalId, models: candidates.map(({ model }) => model.id) });
 }
 
 type SentCall = Pick<InferenceCall, "caller" | "customer" | "metadata">;
@@ -162,13 +203,16 @@ type SenderScopes = Pick<LedgerPort, "senderScopesOf">;
 
 /** Returns the customer and the tags of a request that budgets of its workspace count. */
 export function sendersOf(
-  { caller: { workspace }, customer, metadata }: SentCall,
+  { caller, customer, metadata }: SentCall,
   ledger: SenderScopes,
 ): readonly Sender[] {
-  const scopes = ledger.senderScopesOf(workspace.id);
+  const scopes = ledger.senderScopesOf(caller.workspace.id);
   if (scopes === undefined) return noSenders;
   return scopes.flatMap((scope) => {
-    const value = scope === "customer" ? customer : metadata?.[scope.slice("tag:".length)];
+    const value =
+      scope === "customer"
+        ? (customerOfKey(caller) ?? customer)
+        : metadata?.[scope.slice("tag:".length)];
     const isValue = typeof value === "string" || typeof value === "number";
     return isValue && value !== "" ? [{ scope, subject: String(value).slice(0, 200) }] : [];
   });
@@ -243,7 +287,7 @@ export function outputCapFor(execution: Execution, candidate: Candidate): number
 function refuse({ deps, call, candidates }: Execution, refused: Refused): Promise<void> {
   if (isUnavailable(refused.reason)) throw holdUnavailable(refused.reason);
   const isRun = refused.reason === "key_limit" && call.caller.run !== undefined;
-  const reason = isRun ? "run" : refused.reason;
+  const reason = isRun ? "run" : refused.budget?.scope === "plan" ? "plan" : refused.reason;
   const error = unaffordable(candidates, { ...refused, reason });
   if (refused.reason !== "insufficient_balance" || deps.holdsBonus === undefined) throw error;
   return deps.holdsBonus(call.caller.workspace.id).then((isHeld) => {
@@ -298,6 +342,11 @@ const shortages = {
     name: "this run",
     way: "add to the run at metadata.resume_url",
   },
+  plan: {
+    reason: "customer_limit_reached",
+    name: "this customer's plan",
+    way: "raise the plan, add to its credits, or wait until its next period",
+  },
   budget: {
     reason: "budget_reached",
     name: "a budget",
@@ -305,14 +354,17 @@ const shortages = {
   },
 } as const;
 
-/** Returns the members that name a budget in its refusals. */
-const budgetFacts = ({ id, name, scope, subject, period }: Budget) => ({
-  budget_id: id,
-  budget_name: name,
-  budget_scope: scope,
-  budget_subject: subject,
-  budget_period: period,
-});
+/** Returns the members that name a budget, or a customer, in its refusals. */
+const budgetFacts = ({ id, name, scope, subject, period }: Budget) =>
+  scope === "plan"
+    ? { customer_id: id, customer: subject, customer_period: period }
+    : {
+        budget_id: id,
+        budget_name: name,
+        budget_scope: scope,
+        budget_subject: subject,
+        budget_period: period,
+      };
 
 /**
  * Builds the refusal of a request whose answer would be too short to be useful, or shorter than its
@@ -340,7 +392,9 @@ function unaffordable(
   );
   const { way, ...shortage } = shortages[reason];
   const name =
-    budget === undefined ? shortage.name : `the ${budget.period} budget "${budget.name}"`;
+    budget === undefined || budget.scope === "plan"
+      ? shortage.name
+      : `the ${budget.period} budget "${budget.name}"`;
   const { leastNano } = tightHold(counted, { expected, grows: false, counts });
   const waits = heldNano > 0n && freeNano + heldNano >= leastNano;
   const held =

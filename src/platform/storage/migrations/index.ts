@@ -6,6 +6,7 @@ import { presetOfBackgroundResponses } from "./2026-11-25-preset-of-background-r
 import { closedMonths } from "./2026-11-26-closed-months.ts";
 import { contents } from "./2026-11-26-contents.ts";
 import { configurationEntries } from "./accounts/2026-11-28-configuration-entries.ts";
+import { customers } from "./accounts/2026-11-28-customers.ts";
 import { incidentNotices } from "./accounts/2026-11-28-incident-notices.ts";
 import { mcpServers } from "./accounts/2026-11-28-mcp-servers.ts";
 import { operatorKeys } from "./accounts/2026-11-28-operator-keys.ts";
@@ -28,6 +29,7 @@ export const migrations: readonly Migration[] = [
   closedMonths,
   contents,
   configurationEntries,
+  customers,
   incidentNotices,
   mcpServers,
   operatorKeys,

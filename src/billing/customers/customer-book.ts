@@ -1,0 +1,118 @@
+import type { BudgetBound, CustomerPlans, CustomerShare } from "../budgets/budget.ts";
+import { boundOf, customerIdOf, type Customer, type CustomerPlan, weightOf } from "./customer.ts";
+
+/** The customers in memory, by workspace and external id, with the rule for those first seen. */
+export class CustomerBook implements CustomerPlans {
+  /** Called with a customer that a request named for the first time. */
+  onFirstUse: (customer: Customer) => void = () => undefined;
+  private readonly byWorkspace = new Map<string, Map<string, Customer>>();
+  private readonly rule: CustomerPlan | undefined;
+  private readonly mostPerWorkspace: number;
+  private readonly nowMs: () => number;
+
+  constructor({
+    rule,
+    mostPerWorkspace,
+    nowMs,
+  }: {
+    /** The plan of customers that have none of their own; undefined counts no others. */
+    rule: CustomerPlan | undefined;
+    mostPerWorkspace: number;
+    nowMs(): number;
+  }) {
+    this.rule = rule;
+    this.mostPerWorkspace = mostPerWorkspace;
+    this.nowMs = nowMs;
+  }
+
+  /** Returns whether requests of a workspace may have a customer that is counted. */
+  isActive(workspaceId: string): boolean {
+    return this.rule !== undefined || this.byWorkspace.has(workspaceId);
+  }
+
+  /** Returns the plan that is in force for a customer; undefined where it has none. */
+  planOf({ plan }: Pick<Customer, "plan">): CustomerPlan | undefined {
+    return plan ?? this.rule;
+  }
+
+  find(workspaceId: string, externalId: string): Customer | undefined {
+    return this.byWorkspace.get(workspaceId)?.get(externalId);
+  }
+
+  /**
+   * Returns the share of the cost that a customer pays of a request; undefined where it is not
+   * counted. A customer that the rule covers is created by its first request.
+   */
+  shareOf(
+    workspaceId: string,
+    { externalId, models }: { externalId: string; models: readonly string[] },
+  ): CustomerShare | undefined {
+    const customer = this.find(workspaceId, externalId) ?? this.create(workspaceId, externalId);
+    const plan = customer && this.planOf(customer);
+    return plan && { externalId, weight: weightOf(plan, models) };
+  }
+
+  boundOf(workspaceId: string, externalId: string, day: number): BudgetBound | undefined {
+    const customer = this.find(workspaceId, externalId) ?? this.beyond(workspaceId, externalId);
+    const plan = customer && this.planOf(customer);
+    return customer && plan && boundOf(customer, { plan, day });
+  }
+
+  put(customer: Customer): void {
+    let customers = this.byWorkspace.get(customer.workspaceId);
+    if (customers === undefined)
+      this.byWorkspace.set(customer.workspaceId, (customers = new Map<string, Customer>()));
+    customers.set(customer.externalId, customer);
+  }
+
+  remove({ workspaceId, externalId }: Pick<Customer, "workspaceId" | "externalId">): void {
+    const customers = this.byWorkspace.get(workspaceId);
+    customers?.delete(externalId);
+    if (customers?.size === 0) this.byWorkspace.delete(workspaceId);
+  }
+
+  /** Returns whether a workspace has as many customers as it may. */
+  isFull(workspaceId: string): boolean {
+    return (this.byWorkspace.get(workspaceId)?.size ?? 0) >= this.mostPerWorkspace;
+  }
+
+  private create(workspaceId: string, externalId: string): Customer | undefined {
+    if (this.rule === undefined) return undefined;
+    if (this.isFull(workspaceId)) return this.beyond(workspaceId, externalId);
+    const customer = newCustomer({ workspaceId, externalId, nowMs: this.nowMs() });
+    this.put(customer);
+    this.onFirstUse(customer);
+    return customer;
+  }
+
+  /** Returns a customer that the rule covers, and that is one too many to be served. */
+  private beyond(workspaceId: string, externalId: string): Customer | undefined {
+    if (this.rule === undefined) return undefined;
+    const customer = newCustomer({ workspaceId, externalId, nowMs: this.nowMs() });
+    return { ...customer, suspended: true };
+  }
+}
+
+/** Returns a customer without a plan, address or credits of its own. */
+export const newCustomer = ({
+  workspaceId,
+  externalId,
+  nowMs,
+}: {
+  workspaceId: string;
+  externalId: string;
+  nowMs: number;
+}): Customer => ({
+  id: customerIdOf(workspaceId, externalId),
+  workspaceId,
+  externalId,
+  name: externalId,
+  email: null,
+  plan: null,
+  creditsNano: 0n,
+  suspended: false,
+  stripeCustomerId: null,
+  linkVersion: 0,
+  createdAtMs: nowMs,
+  updatedAtMs: nowMs,
+});

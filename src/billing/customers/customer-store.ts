@@ -1,0 +1,346 @@
+import { type Kysely, sql } from "kysely";
+import type { Customer, CustomerPlan } from "./customer.ts";
+
+interface CustomerRow {
+  id: string;
+  workspace_id: string;
+  external_id: string;
+  name: string;
+  email: string | null;
+  /** JSON, with amounts as text. */
+  plan: string | null;
+  credits_nano: number | bigint;
+  suspended: number;
+  stripe_customer_id: string | null;
+  link_version: number;
+  created_at_ms: number;
+  updated_at_ms: number;
+  removed_at_ms: number | null;
+}
+
+interface CreditRow {
+  id: string;
+  customer_id: string;
+  workspace_id: string;
+  amount_nano: number | bigint;
+  note: string | null;
+  created_at_ms: number;
+}
+
+interface DayRow {
+  workspace_id: string;
+  customer: string;
+  day: number;
+  model: string;
+  requests: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cost_nano: number | bigint;
+  price_nano: number | bigint;
+}
+
+/** Rows of customers, their credits and what they used. */
+export interface CustomerTables {
+  customers: CustomerRow;
+  customer_credits: CreditRow;
+  customer_days: DayRow;
+}
+
+/** Credits that were added to a prepaid customer, or taken back. */
+export interface CustomerCredit {
+  id: string;
+  customerId: string;
+  workspaceId: string;
+  amountNano: bigint;
+  note: string | null;
+  createdAtMs: number;
+}
+
+/** What a customer used of a model on a day, in days since the Unix epoch. */
+export interface CustomerDay {
+  day: number;
+  model: string;
+  requests: number;
+  promptTokens: number;
+  completionTokens: number;
+  /** What the workspace paid, and the customer's price of it. */
+  costNano: bigint;
+  priceNano: bigint;
+}
+
+const planText = (plan: CustomerPlan | null): string | null =>
+  plan &&
+  JSON.stringify({
+    ...plan,
+    allowanceNano: String(plan.allowanceNano),
+    baseNano: String(plan.baseNano),
+    capNano: plan.capNano === null ? null : String(plan.capNano),
+  });
+
+function planFrom(text: string | null): CustomerPlan | null {
+  if (text === null) return null;
+  const { allowanceNano, baseNano, capNano, ...plan } = JSON.parse(text) as Omit<
+    CustomerPlan,
+    "allowanceNano" | "baseNano" | "capNano"
+  > & { allowanceNano: string; baseNano: string; capNano: string | null };
+  return {
+    ...plan,
+    allowanceNano: BigInt(allowanceNano),
+    baseNano: BigInt(baseNano),
+    capNano: capNano === null ? null : BigInt(capNano),
+  };
+}
+
+const fromRow = (row: CustomerRow): Customer => ({
+  id: row.id,
+  workspaceId: row.workspace_id,
+  externalId: row.external_id,
+  name: row.name,
+  email: row.email,
+  plan: planFrom(row.plan),
+  creditsNano: BigInt(row.credits_nano),
+  suspended: row.suspended === 1,
+  stripeCustomerId: row.stripe_customer_id,
+  linkVersion: row.link_version,
+  createdAtMs: Number(row.created_at_ms),
+  updatedAtMs: Number(row.updated_at_ms),
+});
+
+const rowOf = (customer: Customer): CustomerRow => ({
+  id: customer.id,
+  workspace_id: customer.workspaceId,
+  external_id: customer.externalId,
+  name: customer.name,
+  email: customer.email,
+  plan: planText(customer.plan),
+  credits_nano: Number(customer.creditsNano),
+  suspended: customer.suspended ? 1 : 0,
+  stripe_customer_id: customer.stripeCustomerId,
+  link_version: customer.linkVersion,
+  created_at_ms: customer.createdAtMs,
+  updated_at_ms: customer.updatedAtMs,
+  removed_at_ms: null,
+});
+
+/** A page of customers, newest first. */
+export interface CustomerListQuery {
+  workspaceId: string;
+  /** The customer after which the page begins. */
+  after?: Pick<Customer, "id" | "createdAtMs"> | undefined;
+  limit: number;
+}
+
+/** The days of a sum. The end is exclusive. */
+interface Days {
+  fromDay: number;
+  toDay: number;
+}
+
+/** Stores customers. What they used stays when they are removed. */
+export class CustomerStore {
+  private readonly database: Kysely<CustomerTables>;
+
+  constructor(database: Kysely<CustomerTables>) {
+    this.database = database;
+  }
+
+  async loadAll(): Promise<Customer[]> {
+    const rows = await this.database
+      .selectFrom("customers")
+      .selectAll()
+      .where("removed_at_ms", "is", null)
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Returns the customers that were changed since a wall time, and whether each was removed. */
+  async changedSince(atMs: number): Promise<{ customer: Customer; isRemoved: boolean }[]> {
+    const rows = await this.database
+      .selectFrom("customers")
+      .selectAll()
+      .where("updated_at_ms", ">=", atMs)
+      .execute();
+    return rows.map((row) => ({ customer: fromRow(row), isRemoved: row.removed_at_ms !== null }));
+  }
+
+  async find(id: string): Promise<Customer | undefined> {
+    const row = await this.database
+      .selectFrom("customers")
+      .selectAll()
+      .where("id", "=", id)
+      .where("removed_at_ms", "is", null)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  async list({ workspaceId, after, limit }: CustomerListQuery): Promise<Customer[]> {
+    let query = this.database
+      .selectFrom("customers")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .where("removed_at_ms", "is", null);
+    if (after !== undefined)
+      query = query.where((where) =>
+        where.or([
+          where("created_at_ms", "<", after.createdAtMs),
+          where.and([where("created_at_ms", "=", after.createdAtMs), where("id", "<", after.id)]),
+        ]),
+      );
+    const rows = await query
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+      .limit(limit)
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Writes customers that requests named first. Those that exist stay as they are. */
+  async insertUnknown(customers: readonly Customer[]): Promise<void> {
+    await this.database
+      .insertInto("customers")
+      .values(customers.map(rowOf))
+      .onConflict((conflict) =>
+        conflict
+          .column("id")
+          .doUpdateSet({ removed_at_ms: null })
+          .where("customers.removed_at_ms", "is not", null),
+      )
+      .execute();
+  }
+
+  /** Writes all fields of a customer but its credits, which only `addCredit` changes. */
+  async put(customer: Customer): Promise<void> {
+    const { credits_nano: _, ...changed } = rowOf(customer);
+    await this.database
+      .insertInto("customers")
+      .values(rowOf(customer))
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(changed))
+      .execute();
+  }
+
+  async remove(id: string, nowMs: number): Promise<void> {
+    await this.database
+      .updateTable("customers")
+      .set({ removed_at_ms: nowMs, updated_at_ms: nowMs })
+      .where("id", "=", id)
+      .execute();
+  }
+
+  /**
+   * Adds credits, and returns the customer with them; undefined where it was removed, or where less
+   * is there than would be taken back.
+   */
+  addCredit(credit: CustomerCredit): Promise<Customer | undefined> {
+    return this.database.transaction().execute(async (transaction) => {
+      const amount = Number(credit.amountNano);
+      const row = await transaction
+        .updateTable("customers")
+        .set({
+          credits_nano: sql`credits_nano + ${amount}`,
+          updated_at_ms: credit.createdAtMs,
+        })
+        .where("id", "=", credit.customerId)
+        .where("removed_at_ms", "is", null)
+        .where(sql<boolean>`credits_nano + ${amount} >= 0`)
+        .returningAll()
+        .executeTakeFirst();
+      if (row === undefined) return undefined;
+      await transaction
+        .insertInto("customer_credits")
+        .values({
+          id: credit.id,
+          customer_id: credit.customerId,
+          workspace_id: credit.workspaceId,
+          amount_nano: amount,
+          note: credit.note,
+          created_at_ms: credit.createdAtMs,
+        })
+        .execute();
+      return fromRow(row);
+    });
+  }
+
+  /** Returns the newest credits of a customer. */
+  async credits(customerId: string, limit: number): Promise<CustomerCredit[]> {
+    const rows = await this.database
+      .selectFrom("customer_credits")
+      .selectAll()
+      .where("customer_id", "=", customerId)
+      .orderBy("id", "desc")
+      .limit(limit)
+      .execute();
+    return rows.map((row) => ({
+      id: row.id,
+      customerId: row.customer_id,
+      workspaceId: row.workspace_id,
+      amountNano: BigInt(row.amount_nano),
+      note: row.note,
+      createdAtMs: Number(row.created_at_ms),
+    }));
+  }
+
+  /** Returns what a customer used, by day and model, oldest first. */
+  async days(
+    { workspaceId, externalId }: Pick<Customer, "workspaceId" | "externalId">,
+    { fromDay, toDay }: Days,
+  ): Promise<CustomerDay[]> {
+    const rows = await this.database
+      .selectFrom("customer_days")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .where("customer", "=", externalId)
+      .where("day", ">=", fromDay)
+      .where("day", "<", toDay)
+      .orderBy("day")
+      .orderBy("model")
+      .execute();
+    return rows.map((row) => ({ day: row.day, model: row.model, ...sumsOf(row) }));
+  }
+
+  /** Returns what each of some customers used. */
+  async sums(
+    workspaceId: string,
+    { externalIds, fromDay, toDay }: Days & { externalIds: readonly string[] },
+  ): Promise<ReadonlyMap<string, CustomerSums>> {
+    if (externalIds.length === 0) return new Map();
+    const rows = await this.database
+      .selectFrom("customer_days")
+      .select("customer")
+      .select(({ fn }) => [
+        fn.sum<number>("requests").as("requests"),
+        fn.sum<number>("prompt_tokens").as("prompt_tokens"),
+        fn.sum<number>("completion_tokens").as("completion_tokens"),
+        fn.sum<number | bigint>("cost_nano").as("cost_nano"),
+        fn.sum<number | bigint>("price_nano").as("price_nano"),
+      ])
+      .where("workspace_id", "=", workspaceId)
+      .where("customer", "in", externalIds)
+      .where("day", ">=", fromDay)
+      .where("day", "<", toDay)
+      .groupBy("customer")
+      .execute();
+    return new Map(rows.map((row) => [row.customer, sumsOf(row)]));
+  }
+}
+
+/** What a customer used. */
+export type CustomerSums = Omit<CustomerDay, "day" | "model">;
+
+/** The sums of a customer that used nothing. */
+export const noSums: CustomerSums = {
+  requests: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+  costNano: 0n,
+  priceNano: 0n,
+};
+
+const sumsOf = (
+  row: Omit<DayRow, "workspace_id" | "customer" | "day" | "model">,
+): CustomerSums => ({
+  requests: Number(row.requests),
+  promptTokens: Number(row.prompt_tokens),
+  completionTokens: Number(row.completion_tokens),
+  costNano: BigInt(row.cost_nano),
+  priceNano: BigInt(row.price_nano),
+});
