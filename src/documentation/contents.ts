@@ -136,6 +136,12 @@ export const writtenSections: readonly Section[] = [
         keywords: "agent run budget loop subagent session limit cost cap resume run_exhausted",
       },
       {
+        slug: "customers",
+        title: "Sell to customers of your own",
+        keywords:
+          "customer end user resell markup margin plan prepaid postpaid allowance statement invoice billing meter",
+      },
+      {
         slug: "own-provider-keys",
         title: "Own provider keys",
         keywords: "byok bring your own key own key provider credential",

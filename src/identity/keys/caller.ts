@@ -180,8 +180,8 @@ export const budgetKeyIdsOf = ({
   [key, parent, grandparent].flatMap((each) => each?.id ?? []);
 
 /**
- * Returns the customer that a caller's key belongs to, whatever its requests say; undefined for keys
- * of no customer.
+ * Returns the customer that a caller's key belongs to, which comes before the one that its requests
+ * name; undefined for keys of no customer.
  */
 export const customerOfKey = ({
   key,

@@ -45,10 +45,7 @@ export interface LlmKey {
    * received it, or where that was not recorded.
    */
   holderUserId?: string;
-  /**
-   * The operator who gave this key an operator's rights; absent for keys without them, which are
-   * nearly all.
-   */
+  /** The operator who gave it an operator's rights; absent for nearly all keys. */
   operatorUserId?: string;
   /**
    * The secret from before the last rotation, while it is still accepted; absent where it was
@@ -157,6 +154,8 @@ const runsNamedMax = 5_000;
 const textList = (value: string | null): readonly string[] | null =>
   value === null ? null : (JSON.parse(value) as string[]);
 
+const numberOrNull = (nano: bigint | null): number | null => (nano === null ? null : Number(nano));
+
 const listText = (value: readonly string[] | null): string | null =>
   value === null ? null : JSON.stringify(value);
 
@@ -219,9 +218,7 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.name === undefined ? {} : { name: changes.name }),
   ...(changes.disabled === undefined ? {} : { disabled: changes.disabled ? 1 : 0 }),
   ...(changes.expiresAtMs === undefined ? {} : { expires_at_ms: changes.expiresAtMs }),
-  ...(changes.limitNanoUsd === undefined
-    ? {}
-    : { limit_nano: changes.limitNanoUsd === null ? null : Number(changes.limitNanoUsd) }),
+  ...(changes.limitNanoUsd === undefined ? {} : { limit_nano: numberOrNull(changes.limitNanoUsd) }),
   ...(changes.limitReset === undefined ? {} : { limit_reset: changes.limitReset }),
   ...(changes.includeByokInLimit === undefined
     ? {}
@@ -239,7 +236,7 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.tokensPerMinute === undefined ? {} : { tokens_per_minute: changes.tokensPerMinute }),
   ...(changes.runLimitNano === undefined
     ? {}
-    : { run_limit_nano: changes.runLimitNano === null ? null : Number(changes.runLimitNano) }),
+    : { run_limit_nano: numberOrNull(changes.runLimitNano) }),
 });
 
 /** A new secret of a key, which replaces the one with `oldHash`. */
@@ -363,7 +360,7 @@ export class LlmKeyStore {
         expires_at_ms: key.expiresAtMs,
         disabled: key.disabled ? 1 : 0,
         deleted_at_ms: null,
-        limit_nano: key.limitNanoUsd === null ? null : Number(key.limitNanoUsd),
+        limit_nano: numberOrNull(key.limitNanoUsd),
         limit_reset: key.limitReset,
         include_byok_in_limit: key.includeByokInLimit ? 1 : 0,
         rate_limit_per_minute: key.rateLimitPerMinute,
@@ -382,10 +379,7 @@ export class LlmKeyStore {
         holder_user_id: key.holderUserId ?? null,
         operator_user_id: key.operatorUserId ?? null,
         passthrough: key.passthrough === true ? 1 : 0,
-        run_limit_nano:
-          key.runLimitNano === undefined || key.runLimitNano === null
-            ? null
-            : Number(key.runLimitNano),
+        run_limit_nano: numberOrNull(key.runLimitNano ?? null),
       })
       .execute();
   }

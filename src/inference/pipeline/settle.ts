@@ -1,5 +1,5 @@
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
-import { priceOf, type CustomerShare } from "../../billing/budgets/budget.ts";
+import { noteShare } from "../../billing/customers/customer-share.ts";
 import { chargedPrice, chargedUsage } from "../../billing/ledger/price-levels.ts";
 import { balanceOf } from "../../billing/ledger/account-book.ts";
 import {
@@ -30,7 +30,7 @@ import { isFree } from "./hold/hold-ceiling.ts";
 import { tokensPastCap } from "./hold/output-watch.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { type NotedCall, noteOrigin } from "./note-origin.ts";
-import { sendersOf, shareOf, tagsOf } from "./hold/take-hold.ts";
+import { sendersOf, shareOf, tagsOf } from "./hold/request-tags.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { noRoute, routingTrail, trailOf, type CallPlan } from "./plan-call.ts";
 
@@ -214,7 +214,7 @@ function post(
     byokNano: credential?.source === "own_byok" ? listedNano : 0n,
     alongside: (posted) => {
       const record = generationRecord(deps, { settlement, posted, priced });
-      if (share !== undefined) noteShare(record, share);
+      noteShare(record, share);
       posting.posted = posted;
       posting.record = record;
       const senders = sendersOf(settlement.call, deps.ledger);
@@ -267,15 +267,6 @@ function keepUncollected(
     amountNano,
     alongside: { inserts: [generationRow(record)], adds: usageAdds(record) },
   });
-}
-
-/** Notes in a record which customer it counts for, and at what price. */
-function noteShare(
-  { detail, costNanoUsd }: GenerationRecord,
-  { externalId, weight }: CustomerShare,
-): void {
-  detail.customer = externalId;
-  detail.customerPriceNanoUsd = String(priceOf(costNanoUsd, weight));
 }
 
 const settledBefore: Promise<void> = Promise.resolve();

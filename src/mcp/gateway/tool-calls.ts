@@ -1,5 +1,6 @@
 import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
-import { budgetTags } from "../../billing/budgets/budget.ts";
+import { budgetTags, type CustomerShare } from "../../billing/budgets/budget.ts";
+import { noteShare, shareOfRequest } from "../../billing/customers/customer-share.ts";
 import type { NotReserved } from "../../billing/ledger/hold-rule.ts";
 import type { LedgerPort, PostedCharge } from "../../billing/ledger/ledger-port.ts";
 import {
@@ -14,7 +15,7 @@ import {
   timeOfId,
 } from "../../insights/generation-record.ts";
 import { searchResult } from "../search/search-tool.ts";
-import { usageAdds } from "../../insights/usage-rollup.ts";
+import { customerAdds, usageAdds } from "../../insights/usage-rollup.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
@@ -185,7 +186,9 @@ export class ToolCalls {
       caller,
       server: { priceNanoUsd },
     } = call;
-    const outcome = await this.options.ledger.reserve({
+    const { ledger } = this.options;
+    const share = shareOf(ledger, call);
+    const outcome = await ledger.reserve({
       holdId: generationId,
       workspaceId: caller.workspace.id,
       ceilingNano: priceNanoUsd,
@@ -193,7 +196,7 @@ export class ToolCalls {
       tight: () => ({ beginNano: priceNanoUsd, leastNano: priceNanoUsd, takesShare: false }),
       ...spendingKeyOf(spendingKey(caller)),
       parent: caller.kind === "llm-key" ? spendingParentOf(caller) : undefined,
-      tags: () => tagsOf(call),
+      tags: () => tagsOf(call, share),
     });
     if (!outcome.ok) throw unpaid(call, outcome);
   }
@@ -209,13 +212,16 @@ export class ToolCalls {
     const { ledger, clock } = this.options;
     const amountNano = status === "failed" ? 0n : call.server.priceNanoUsd;
     const latencyMs = Math.round(clock.monotonicMs() - startedMs);
+    const share = shareOf(ledger, call);
     const posting = ledger.post({
       holdId: generationId,
       amountNano,
-      tags: () => tagsOf(call),
+      tags: () => tagsOf(call, share),
       alongside: (posted) => {
         const record = recordOf(call, { generationId, latencyMs, status, posted });
-        return { inserts: [generationRow(record)], adds: usageAdds(record) };
+        noteShare(record, share);
+        const adds = [...usageAdds(record), ...customerAdds(record)];
+        return { inserts: [generationRow(record)], adds };
       },
     });
     if (amountNano === 0n) {
@@ -262,10 +268,16 @@ const spendingKey = (caller: ToolCaller) =>
       })
     : caller.key;
 
-const tagsOf = (call: ToolCall): string[] => {
+const shareOf = (ledger: Pick<LedgerPort, "customers">, call: ToolCall) =>
+  call.caller.kind === "llm-key"
+    ? shareOfRequest(ledger, { caller: call.caller, models: [recordedTool(call)] })
+    : undefined;
+
+const tagsOf = (call: ToolCall, share: CustomerShare | undefined): string[] => {
   const { caller } = call;
   const key = spendingKey(caller);
   return budgetTags({
+    share,
     keyIds: caller.kind === "llm-key" ? budgetKeyIdsOf(caller) : [key.id],
     userId: key.creatorUserId,
     models: [recordedTool(call)],

@@ -110,6 +110,7 @@ describe("defaults", () => {
         creditCentsMax: 500_000,
         seller: undefined,
       },
+      customers: { rule: undefined, most: 100_000, stripeMeter: undefined },
       referrals: undefined,
       bootstrap: {
         llmKey: undefined,

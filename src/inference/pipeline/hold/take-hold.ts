@@ -1,20 +1,9 @@
-import {
-  budgetTags,
-  type Budget,
-  type CustomerShare,
-  type Sender,
-} from "../../../billing/budgets/budget.ts";
+import type { Budget } from "../../../billing/budgets/budget.ts";
 import type { NotReserved, Reserved, ReserveOutcome } from "../../../billing/ledger/hold-rule.ts";
-import {
-  budgetKeyIdsOf,
-  customerOfKey,
-  spendingKeyOf,
-  spendingParentOf,
-} from "../../../identity/keys/caller.ts";
+import { spendingKeyOf, spendingParentOf } from "../../../identity/keys/caller.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../../platform/kernel/money.ts";
 import type { Execution } from "../execution.ts";
-import type { InferenceCall } from "../inference-call.ts";
 import {
   affordedBy,
   hidesThoughts,
@@ -26,6 +15,7 @@ import {
   type ExpectedUse,
   costOfTokens,
 } from "./hold-ceiling.ts";
+import { shareOf, tagsOf } from "./request-tags.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import { totalOutputTokens } from "../../../platform/kernel/usage.ts";
@@ -151,74 +141,6 @@ export function takeHold(
   });
   return reserving instanceof Promise ? reserving.then(conclude) : conclude(reserving);
 }
-
-/**
- * Returns the budget tags that a request counts towards, given the candidates that may cost
- * credits.
- */
-export function tagsOf(
-  call: SentCall,
-  {
-    ledger,
-    candidates,
-    share,
-  }: {
-    ledger: SenderScopes;
-    candidates: readonly Candidate[];
-    share: CustomerShare | undefined;
-  },
-): string[] {
-  const { caller } = call;
-  return budgetTags({
-    keyIds: budgetKeyIdsOf(caller),
-    userId: caller.key.creatorUserId,
-    models: candidates.map(({ model }) => model.id),
-    providers: candidates.map(({ route }) => route.provider.id),
-    senders: sendersOf(call, ledger),
-    share,
-  });
-}
-
-/**
- * Returns the customer whose plan counts a request, with the share of its cost at the dearest of the
- * models; undefined where no plan does.
- */
-export function shareOf(
-  call: SentCall,
-  {
-    ledger,
-    candidates,
-  }: { ledger: Pick<LedgerPort, "customers">; candidates: readonly Candidate[] },
-): CustomerShare | undefined {
-  const { customers } = ledger;
-  const { id } = call.caller.workspace;
-  if (customers?.isActive(id) !== true) return undefined;
-  const externalId = customerOfKey(call.caller) ?? call.customer;
-  if (externalId === undefined) return undefined;
-  return customers.shareOf(id, { externalId, models: candidates.map(({ model }) => model.id) });
-}
-
-type SentCall = Pick<InferenceCall, "caller" | "customer" | "metadata">;
-type SenderScopes = Pick<LedgerPort, "senderScopesOf">;
-
-/** Returns the customer and the tags of a request that budgets of its workspace count. */
-export function sendersOf(
-  { caller, customer, metadata }: SentCall,
-  ledger: SenderScopes,
-): readonly Sender[] {
-  const scopes = ledger.senderScopesOf(caller.workspace.id);
-  if (scopes === undefined) return noSenders;
-  return scopes.flatMap((scope) => {
-    const value =
-      scope === "customer"
-        ? (customerOfKey(caller) ?? customer)
-        : metadata?.[scope.slice("tag:".length)];
-    const isValue = typeof value === "string" || typeof value === "number";
-    return isValue && value !== "" ? [{ scope, subject: String(value).slice(0, 200) }] : [];
-  });
-}
-
-const noSenders: readonly Sender[] = [];
 
 /**
  * Returns the candidates that a model's or provider's budget does not count; none where it counts

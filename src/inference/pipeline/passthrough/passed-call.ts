@@ -1,4 +1,5 @@
-import { budgetTags } from "../../../billing/budgets/budget.ts";
+import { budgetTags, type CustomerShare } from "../../../billing/budgets/budget.ts";
+import { noteShare, shareOfRequest } from "../../../billing/customers/customer-share.ts";
 import type { NotReserved } from "../../../billing/ledger/hold-rule.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import {
@@ -12,7 +13,7 @@ import {
   type GenerationRecord,
   timeOfId,
 } from "../../../insights/generation-record.ts";
-import { usageAdds } from "../../../insights/usage-rollup.ts";
+import { customerAdds, usageAdds } from "../../../insights/usage-rollup.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../../platform/kernel/money.ts";
@@ -55,11 +56,14 @@ const surface = "passthrough";
 const recordedRoute = ({ provider, target }: PassedCall): string =>
   `${provider.id}${target.route.path}`;
 
-const tagsOf = (call: PassedCall): string[] =>
+const modelsOf = (call: PassedCall): string[] => [recordedRoute(call)];
+
+const tagsOf = (call: PassedCall, share: CustomerShare | undefined): string[] =>
   budgetTags({
+    share,
     keyIds: budgetKeyIdsOf(call.caller),
     userId: call.caller.key.creatorUserId,
-    models: [recordedRoute(call)],
+    models: modelsOf(call),
     providers: [call.provider.id],
   });
 
@@ -92,6 +96,7 @@ export async function passOn(deps: PassingDependencies, call: PassedCall): Promi
 async function hold({ ledger }: PassingDependencies, call: PassedCall): Promise<void> {
   const { caller, generationId, target } = call;
   const priceNano = target.route.priceNanoUsd;
+  const share = shareOfRequest(ledger, { caller, models: modelsOf(call) });
   const outcome = await ledger.reserve({
     holdId: generationId,
     workspaceId: caller.workspace.id,
@@ -100,7 +105,7 @@ async function hold({ ledger }: PassingDependencies, call: PassedCall): Promise<
     tight: () => ({ beginNano: priceNano, leastNano: priceNano, takesShare: false }),
     ...spendingKeyOf(caller.key),
     parent: spendingParentOf(caller),
-    tags: () => tagsOf(call),
+    tags: () => tagsOf(call, share),
   });
   if (!outcome.ok) throw unpaid(call, outcome);
 }
@@ -145,14 +150,17 @@ async function settle(
 ): Promise<bigint> {
   const isServed = status !== null && status < 400;
   const latencyMs = Math.round(clock.monotonicMs() - startedMs);
+  const share = shareOfRequest(ledger, { caller: call.caller, models: modelsOf(call) });
   const posted = await ledger.post({
     holdId: call.generationId,
     amountNano: isServed ? call.target.route.priceNanoUsd : 0n,
-    tags: () => tagsOf(call),
+    tags: () => tagsOf(call, share),
     alongside: ({ chargedNano, heldNano, chargeId }) => {
       const record = recordOf(call, { status, isServed, latencyMs, chargedNano, heldNano });
       if (chargeId !== undefined) record.detail = { ...record.detail, chargeId };
-      return { inserts: [generationRow(record)], adds: usageAdds(record) };
+      noteShare(record, share);
+      const adds = [...usageAdds(record), ...customerAdds(record)];
+      return { inserts: [generationRow(record)], adds };
     },
   });
   return posted.ok ? posted.chargedNano : 0n;
