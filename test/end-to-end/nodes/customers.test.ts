@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { endProcesses, type GatewayProcess } from "../../support/process.ts";
+import { hasRedis, redisMissing } from "../../support/redis.ts";
+import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
+import { at, listAt, textAt } from "../api/at.ts";
+import { createKey, manage } from "./support/manage.ts";
+import { startNodes, type Nodes } from "./support/nodes.ts";
+import { parallel } from "./support/parallel.ts";
+import { until } from "./support/until.ts";
+
+const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
+/** A request of 100 characters that asks for 100 tokens is held and charged alike. */
+const costNano = 25 * 500 + 100 * 1500;
+const bodyOf = (content: string) => ({
+  model: "acme/large",
+  messages: [{ role: "user", content }],
+  stream: false,
+  max_tokens: 100,
+});
+const request = bodyOf("x".repeat(100 - JSON.stringify(bodyOf("")).length));
+
+/** The customers and the requests of each: a thousand and two hundred with `--engines=all`. */
+const [customers, requestsOfEach] = process.env["TEST_ENGINES"] === "all" ? [1_000, 200] : [12, 15];
+/** The price at a markup of a third, which does not come out even. */
+const priceNano = Math.ceil((costNano * 13_333) / 10_000);
+const affordable = 5;
+const limitNano = affordable * priceNano + 1;
+
+describe.skipIf(!hasRedis)(`customers on several gateways${redisMissing}`, () => {
+  let nodes: Nodes;
+  beforeAll(async () => {
+    nodes = await startNodes({
+      credits: "5000",
+      yaml: `customers: { default_limit: "${limitNano / 1e9}", per: month, markup: 0.3333 }\n`,
+    });
+    nodes.upstream.script((each) => chatAnswer(each, { usage }));
+  }, 60_000);
+  afterAll(async () => {
+    await endProcesses();
+    await nodes.stop();
+  });
+  const nano = (usd: unknown): number => Math.round(Number(usd) * 1e9);
+  const listed = async (gateway: GatewayProcess): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for (let cursor = ""; ; ) {
+      const page = await manage(gateway, `/customers?limit=200${cursor}`, { method: "GET" });
+      found.push(...listAt(page, "data"));
+      if (at(page, "next_cursor") === null) return found;
+      cursor = `&cursor=${textAt(page, "next_cursor")}`;
+    }
+  };
+
+  test("none passes its plan while a gateway is killed, and the margin is exact", async () => {
+    const { key } = await createKey(nodes.gateways, {});
+    const third = await nodes.start();
+    const gateways = [...nodes.gateways, third];
+    const count = customers * requestsOfEach;
+    let asked = 0;
+    const ask = async (gateway: GatewayProcess, customer: number): Promise<number> => {
+      const response = await fetch(`${gateway.url}/api/v1/chat/completions`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${key}`,
+          "content-type": "application/json",
+          "x-service-customer": `customer ${customer}`,
+        },
+        body: JSON.stringify(request),
+      });
+      await response.text();
+      return response.status;
+    };
+    await parallel({ count, atOnce: 60 }, async (index) => {
+      asked += 1;
+      if (asked === Math.floor(count / 3)) void third.kill9();
+      const gateway = gateways[index % 3] ?? nodes.gateways[0];
+      return ask(gateway, index % customers).catch(() => 0);
+    });
+    // What the killed gateway held is free again, so that each customer can use its plan up.
+    await until(
+      async () => {
+        await parallel({ count: customers, atOnce: 30 }, (index) =>
+          ask(nodes.gateways[index % 2] ?? nodes.gateways[0], index),
+        );
+        const found = await listed(nodes.gateways[0]);
+        return (
+          found.length === customers &&
+          found.every((each) => nano(at(each, "used")) === affordable * priceNano)
+        );
+      },
+      { patienceMs: 90_000, what: "every customer has used its plan and no more" },
+    );
+    const found = await listed(nodes.gateways[1]);
+    expect(found).toHaveLength(customers);
+    for (const each of found)
+      expect(at(each, "usage")).toMatchObject({
+        requests: affordable,
+        cost: (affordable * costNano) / 1e9,
+        price: (affordable * priceNano) / 1e9,
+        margin: (affordable * (priceNano - costNano)) / 1e9,
+      });
+    const [charged] = await nodes.query(
+      "select sum(cost_nano) as cost, count(*) as requests from generations where cost_nano > 0",
+    );
+    expect(Number(charged?.["cost"])).toBe(customers * affordable * costNano);
+  }, 120_000);
+});
