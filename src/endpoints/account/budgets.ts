@@ -253,7 +253,7 @@ const referenceOf = (context: RequestContext<unknown, AccountCaller>) => ({
   id: context.param("id"),
 });
 
-const shown = async ({ budgets: { watch } }: Dependencies, budget: Budget) =>
+const shown = async ({ budgets: { watch } }: Pick<Dependencies, "budgets">, budget: Budget) =>
   budgetObject(budget, await watch.spentOf(budget));
 
 const secretSchema = lazily(() =>
@@ -266,7 +266,7 @@ const secretSchema = lazily(() =>
  */
 async function withSecret(
   context: RequestContext<unknown, AccountCaller>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "budgets">,
   budget: Budget,
 ): Promise<Answer> {
   const secret = budget.webhookUrl === null ? null : deps.budgets.editor.secretOf(budget);
@@ -293,7 +293,7 @@ export const createBudget = defineEndpoint({
     "nine hours.",
   body: newBudgetSchema,
   response: secretSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "budgets">) {
     const budget = await deps.budgets.editor.create(
       workspaceOf(context).id,
       budgetFields(context.body),
@@ -320,7 +320,7 @@ export const listBudgets = defineEndpoint({
       data: z.array(budgetSchema()),
       ...placeFields(),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "budgets">) {
     const { data, place } = pageOf(
       await deps.budgets.editor.list(workspaceOf(context).id),
       checkBody(pageQuery, Object.fromEntries(context.query)),
@@ -345,7 +345,7 @@ export const getBudget = defineEndpoint({
   path: "/budgets/:id",
   summary: "Show a budget.",
   response: budgetSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "budgets">) {
     return context.json(await shown(deps, await deps.budgets.editor.find(referenceOf(context))));
   },
 });
@@ -361,7 +361,7 @@ export const changeBudget = defineEndpoint({
     "If the limit changes, its thresholds are reported again. A new action applies from the next request.",
   body: budgetChangesSchema,
   response: budgetSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "budgets">) {
     return context.json(
       await shown(
         deps,
@@ -396,7 +396,7 @@ export const rotateBudgetSecret = defineEndpoint({
   summary: "Rotate the webhook secret of a budget.",
   description: "Messages are signed with the new secret from now on.",
   response: secretSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "budgets">) {
     return withSecret(context, deps, await deps.budgets.editor.rotateSecret(referenceOf(context)));
   },
 });

@@ -41,7 +41,7 @@ const shared = {
 } as const;
 
 async function tested(
-  { clock }: Dependencies,
+  { clock }: Pick<Dependencies, "clock">,
   providerId: string,
   ask: () => Promise<Probe>,
 ): Promise<AnswerOf<typeof testSchema>> {
@@ -70,7 +70,7 @@ export const testNewProviderKey = defineEndpoint({
     "Lists the provider's models with the key, which costs nothing. The result is unknown if the provider could not be " +
     "reached.",
   body: secretSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "inference" | "keyProber" | "clock">) {
     const { provider_id: id, api_key: secret } = context.body;
     const provider = providerOf(deps, id);
     return context.json(
@@ -90,7 +90,7 @@ export const testProviderKey = defineEndpoint({
   description:
     "Tests the key as POST /auth/byok/test does, and applies the result: a key that was refused earlier and is accepted " +
     "now is used again.",
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "providerKeyEditor" | "keyProber" | "clock">) {
     const { workspace } = context.caller;
     const key = deps.providerKeyEditor.find({
       workspaceId: workspace.id,

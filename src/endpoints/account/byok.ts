@@ -134,7 +134,11 @@ const providerKeyObjectSchema = lazily(() =>
 /** Returns the public record of a provider key. */
 function providerKeyObject(
   key: ProviderKey,
-  { providerKeys, providerKeyUsage: usage, directory }: Dependencies,
+  {
+    providerKeys,
+    providerKeyUsage: usage,
+    directory,
+  }: Pick<Dependencies, "directory" | "providerKeys" | "providerKeyUsage">,
 ): AnswerOf<typeof providerKeyObjectSchema> {
   const { quota, donation } = key;
   return {
@@ -183,7 +187,7 @@ const referenceOf = (context: RequestContext<unknown, AccountCaller>): ProviderK
 });
 
 /** Returns the provider with this id. Throws `bad_request` that names the field. */
-export function providerOf({ inference }: Dependencies, id: string): Provider {
+export function providerOf({ inference }: Pick<Dependencies, "inference">, id: string): Provider {
   const provider = inference.catalog().providers.get(id.toLowerCase());
   if (provider !== undefined) return provider;
   throw new GatewayError(
@@ -213,7 +217,13 @@ export const listProviderKeys = defineEndpoint({
         }),
       ),
     }),
-  handle(context, deps: Dependencies) {
+  handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "inference" | "directory" | "providerKeys" | "providerKeyDirectory" | "providerKeyUsage"
+    >,
+  ) {
     const { providers } = deps.inference.catalog();
     const groups = [...(deps.providerKeyDirectory.keysOf(workspaceIdOf(context)) ?? [])].sort(
       ([left], [right]) => (left < right ? -1 : 1),
@@ -243,7 +253,13 @@ export const createProviderKey = defineEndpoint({
     "charged here.",
   body: newProviderKeySchema,
   response: providerKeyObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "inference" | "directory" | "providerKeys" | "providerKeyEditor" | "providerKeyUsage"
+    >,
+  ) {
     const {
       provider_id: providerId,
       api_key: secret,
@@ -277,7 +293,13 @@ export const changeProviderKey = defineEndpoint({
   summary: "Change or rotate a provider key.",
   body: providerKeyChangesSchema,
   response: providerKeyObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "directory" | "providerKeys" | "providerKeyEditor" | "providerKeyUsage" | "keyProber"
+    >,
+  ) {
     const { api_key: secret, label, enabled, quota } = context.body;
     const wantedQuota = quotaOf(quota);
     const reference = referenceOf(context);
@@ -356,7 +378,13 @@ export const donateProviderKey = defineEndpoint({
     "Other workspaces use the key at your expense, within daily_limit, where the service has no key of its own for the " +
     "provider. Their prompts pass through your account at the provider.",
   body: donateSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "directory" | "providerKeys" | "providerKeyEditor" | "providerKeyUsage"
+    >,
+  ) {
     const { key_id: id, daily_limit: dailyLimit } = context.body;
     context.changed = id;
     const key = await deps.providerKeyEditor.donate(
@@ -371,7 +399,10 @@ export const donateProviderKey = defineEndpoint({
  * Probes a key that the provider refused before it serves others again. Throws `conflict` where it
  * is still refused.
  */
-async function assertNotRefused(key: ProviderKey, { keyProber }: Dependencies): Promise<void> {
+async function assertNotRefused(
+  key: ProviderKey,
+  { keyProber }: Pick<Dependencies, "keyProber">,
+): Promise<void> {
   if (key.donation?.paused !== "credential") return;
   if ((await keyProber.probe(key)).outcome !== "refused") return;
   throw new GatewayError(
@@ -391,7 +422,13 @@ export const changeDonation = defineEndpoint({
   bodyBytesMax: accountBodyBytesMax,
   summary: "Pause or resume a donated key, or change its daily limit.",
   body: changeSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "directory" | "providerKeys" | "providerKeyEditor" | "providerKeyUsage" | "keyProber"
+    >,
+  ) {
     const { paused, daily_limit: dailyLimit } = context.body;
     const reference = donationOf(context);
     if (paused === false) await assertNotRefused(deps.providerKeyEditor.find(reference), deps);
@@ -409,7 +446,13 @@ export const withdrawProviderKey = defineEndpoint({
   method: "DELETE",
   path: "/byok/donated/:id",
   summary: "Withdraw a donated key.",
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "directory" | "providerKeys" | "providerKeyEditor" | "providerKeyUsage"
+    >,
+  ) {
     return context.json(
       providerKeyObject(await deps.providerKeyEditor.withdraw(donationOf(context)), deps),
     );

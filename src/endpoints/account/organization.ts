@@ -136,7 +136,7 @@ export const deleteOrganization = defineEndpoint({
   body: deletionSchema,
   bodyOptional: true,
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "people" | "userEditor">) {
     const standing = standingOf(context);
     const { id, role, workspaceId } = await deps.people.organizations.find(standing);
     context.changedIn = workspaceId;
@@ -265,7 +265,16 @@ function revokedKindOf(
  * repeating it revokes them.
  */
 async function takeOut(
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    | "llmKeys"
+    | "llmKeyEditor"
+    | "managementKeys"
+    | "managementKeyEditor"
+    | "directory"
+    | "people"
+    | "clock"
+  >,
   standing: ReturnType<typeof standingOf>,
   { userId, workspaceId }: { userId: string; workspaceId: string },
 ): Promise<Invitation[]> {
@@ -307,7 +316,21 @@ export const removeMember = defineEndpoint({
       keys_in_force: z.array(madeKeySchema()),
       revoked_invitations: revokedInvitationsField(),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      | "llmKeys"
+      | "llmKeyEditor"
+      | "managementKeys"
+      | "managementKeyEditor"
+      | "directory"
+      | "people"
+      | "security"
+      | "consent"
+      | "clock"
+    >,
+  ) {
     const userId = context.param("user_id");
     const standing = standingOf(context);
     const which = revokedKindOf(context, userId === standing.userId);

@@ -297,7 +297,7 @@ export const createPreset = defineEndpoint({
   ...asItCame,
   rawBody: newPresetSchema,
   response: presetObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "directory" | "presetEditor">) {
     const wanted = readNewPreset(context.body);
     const preset = await deps.presetEditor.create(
       { workspaceId: workspaceIdOf(context), ...wanted },
@@ -324,7 +324,7 @@ export const listPresets = defineEndpoint({
       data: z.array(presetObjectSchema()),
       ...placeFields(),
     }),
-  handle(context, deps: Dependencies) {
+  handle(context, deps: Pick<Dependencies, "directory" | "presets">) {
     const { data, place } = pageOf(
       deps.presets.presetsOf(workspaceIdOf(context)),
       checkBody(pageQuery, Object.fromEntries(context.query)),
@@ -349,7 +349,7 @@ export const getPreset = defineEndpoint({
   access: reads,
   summary: "Show a preset.",
   response: presetObjectSchema,
-  handle: (context, deps: Dependencies) =>
+  handle: (context, deps: Pick<Dependencies, "directory" | "presetEditor">) =>
     context.json(presetObject(deps.presetEditor.find(referenceOf(context)), deps)),
 });
 
@@ -363,7 +363,7 @@ export const changePreset = defineEndpoint({
   ...asItCame,
   rawBody: presetChangesSchema,
   response: presetObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "directory" | "presetEditor">) {
     const reference = referenceOf(context);
     deps.presetEditor.find(reference);
     const changes = readPresetChanges(context.body, reference.slug);
@@ -415,7 +415,7 @@ export const restorePresetVersion = defineEndpoint({
   summary: "Restore a version of a preset.",
   description: "Copies the name, description and configuration of the version into a new version.",
   response: presetObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "directory" | "presetEditor">) {
     const reference = referenceOf(context);
     const version = Number(context.param("version"));
     context.changed = reference.slug;

@@ -16,7 +16,7 @@ import {
 } from "./account-fields.ts";
 
 /** Returns the referrals. Throws `not_configured` where no referral credits are granted. */
-function referralsOf({ referrals }: Dependencies): Referrals {
+function referralsOf({ referrals }: Pick<Dependencies, "referrals">): Referrals {
   if (referrals !== undefined) return referrals;
   const message =
     "No credits are given for referrals. The operator may set referrals in switchyard.yaml.";
@@ -82,7 +82,7 @@ export const getReferrals = defineEndpoint({
     "credits.",
   response: programSchema,
   encodeError: encodeContractError,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "referrals" | "clock" | "publicUrl">) {
     const { store, settings } = referralsOf(deps);
     const { id } = workspaceOf(context);
     const [code, brought, bringing] = await Promise.all([
@@ -121,7 +121,7 @@ export const acceptReferral = defineEndpoint({
     "week of signing up, before the first top-up.",
   body: acceptSchema,
   response: () => z.object({ accepted: z.literal(true) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "referrals">) {
     const { throttle } = deps.people;
     const { id: userId, email } = sessionOf(context).user;
     await throttle.count({ address: context.clientAddress(), email, purpose: "mail" });

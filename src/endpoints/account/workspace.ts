@@ -36,7 +36,7 @@ export const listWorkspaces = defineEndpoint({
   anywhere: true,
   summary: "List the workspaces of the user, the personal one first.",
   response: () => z.object({ object: z.literal("list"), data: z.array(workspaceObjectSchema()) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "directory" | "people">) {
     const places = await workspacesOf(deps, sessionOf(context).user.id);
     return context.json({
       object: "list",
@@ -56,7 +56,7 @@ export const changeWorkspace = defineEndpoint({
   summary: "Rename a workspace.",
   body: nameSchema,
   response: workspaceObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "directory" | "people" | "workspaceEditor">) {
     const place = (await workspacesOf(deps, sessionOf(context).user.id)).find(
       ({ workspace }) => workspace.id === context.param("id"),
     );

@@ -23,7 +23,7 @@ export const forOperators = {
 /** Returns the id of the operator that calls. The guard refuses other callers. */
 export const operatorOf = (
   { caller }: RequestContext<unknown>,
-  { operatorWorkspaceId }: Dependencies,
+  { operatorWorkspaceId }: Pick<Dependencies, "operatorWorkspaceId">,
 ): string => requireOperator(caller, operatorWorkspaceId);
 
 const pageMax = 200;

@@ -109,7 +109,7 @@ export const putConfiguration = defineEndpoint({
     "restart. Answers 409 if switchyard.yaml has the id. References to variables, ${NAME}, are for the file only.",
   body: z.strictObject(entryFields),
   response: () => entrySchema().extend({ change: changeSchema() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "operatorWorkspaceId" | "entries">) {
     const { section, id, value } = context.body;
     const change = await deps.entries.put({
       ...{ section, id, value },

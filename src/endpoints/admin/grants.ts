@@ -82,7 +82,7 @@ const transferIdOf = (key: string | undefined, nowMs: number): string =>
  */
 async function receiverOf(
   { workspace_id: workspaceId, user_id: userId }: z.infer<typeof newGrantSchema>,
-  { userEditor, directory }: Dependencies,
+  { userEditor, directory }: Pick<Dependencies, "directory" | "userEditor">,
 ): Promise<string> {
   if ((workspaceId === undefined) === (userId === undefined)) {
     throw new GatewayError("bad_request", "workspace_id: is required, or user_id in its place.", {
@@ -110,7 +110,13 @@ export const grantCredits = defineEndpoint({
     "that differs answers 409.",
   body: newGrantSchema,
   response: grantSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "grants" | "grantStore" | "operatorWorkspaceId" | "directory" | "userEditor" | "clock"
+    >,
+  ) {
     const { grants, grantStore, clock } = deps;
     const grantedBy = operatorOf(context, deps);
     const { amount, bucket = "monthly", kind = "admin" } = context.body;

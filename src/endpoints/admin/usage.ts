@@ -57,7 +57,7 @@ const added = (one: ServiceSums, other: ServiceSums): ServiceSums => ({
 });
 
 async function linesOf(
-  { insights: { service } }: Dependencies,
+  { insights: { service } }: Pick<Dependencies, "insights">,
   group: (typeof groups)[number],
   range: DayRange,
 ) {
@@ -113,7 +113,7 @@ export const serviceUsage = defineEndpoint({
           }),
       ),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "insights" | "clock">) {
     const { days, group_by: group } = checkBody(querySchema, Object.fromEntries(context.query));
     const range = lastDays(days, deps.clock.nowMs());
     const data = await linesOf(deps, group, range);
@@ -281,7 +281,7 @@ const figuresSchema = lazily(() =>
 
 async function figuresOf(
   range: DayRange,
-  { insights: { service }, directory }: Dependencies,
+  { insights: { service }, directory }: Pick<Dependencies, "directory" | "insights">,
 ): Promise<AnswerOf<typeof figuresSchema>> {
   const [active, lines, workspaces] = await Promise.all([
     service.active(range),
@@ -324,7 +324,7 @@ export const northStar = defineEndpoint({
       days: z.int(),
       before: figuresSchema(),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "directory" | "insights" | "clock">) {
     const { days } = checkBody(
       z.object({ days: daysField(30) }),
       Object.fromEntries(context.query),

@@ -194,7 +194,16 @@ const changeSchema = z.strictObject({
  * work.
  */
 async function revokeInOrganizations(
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    | "llmKeys"
+    | "llmKeyEditor"
+    | "managementKeys"
+    | "managementKeyEditor"
+    | "directory"
+    | "people"
+    | "clock"
+  >,
   { userId, which }: { userId: string; which: RevokedKind },
 ) {
   const outcomes = [];
@@ -234,7 +243,23 @@ export const changeUser = defineEndpoint({
       revoked_keys: z.array(madeKeySchema()).optional(),
       keys_in_force: z.array(madeKeySchema()).optional(),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      | "operatorWorkspaceId"
+      | "llmKeys"
+      | "llmKeyEditor"
+      | "managementKeys"
+      | "managementKeyEditor"
+      | "directory"
+      | "people"
+      | "userEditor"
+      | "security"
+      | "consent"
+      | "clock"
+    >,
+  ) {
     assertBlocks(context.body);
     const { revoke_keys: which = "none", ...changes } = context.body;
     const user = await deps.userEditor.change(
@@ -325,7 +350,23 @@ export const deleteUser = defineEndpoint({
         }),
       ),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      | "operatorWorkspaceId"
+      | "llmKeys"
+      | "llmKeyEditor"
+      | "managementKeys"
+      | "managementKeyEditor"
+      | "directory"
+      | "people"
+      | "userEditor"
+      | "security"
+      | "consent"
+      | "clock"
+    >,
+  ) {
     const { id } = await deps.userEditor.find(context.param("id"));
     const closed = await deleteWithKeys(context, deps, {
       userId: id,

@@ -95,7 +95,7 @@ export const listAllWorkspaces = defineEndpoint({
     blocked: truthParameter,
   }),
   response: () => pageSchema(adminWorkspaceSchema()),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "directory">) {
     const query = checkBody(querySchema, Object.fromEntries(context.query));
     const found = deps.directory.allWorkspaces().filter(fits(query)).sort(newestFirst);
     const page = await Promise.all(
@@ -119,7 +119,13 @@ export const getWorkspace = defineEndpoint({
       llm_keys: z.int(),
       management_keys: z.int(),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "ledger" | "llmKeys" | "managementKeys" | "people" | "workspaceEditor" | "clock"
+    >,
+  ) {
     const workspace = deps.workspaceEditor.find(context.param("id"));
     const { id, organizationId } = workspace;
     const [members, llmKeys, managementKeys] = await Promise.all([
@@ -161,7 +167,7 @@ export const changeAnyWorkspace = defineEndpoint({
   description: "To block a personal workspace, block its owner.",
   body: changeSchema,
   response: adminWorkspaceSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "workspaceEditor">) {
     const workspace = await deps.workspaceEditor.change(context.param("id"), context.body);
     context.changedIn = workspace.id;
     return context.json(await adminWorkspace(workspace, deps));

@@ -60,7 +60,10 @@ function percentiles(at: (share: number) => number | undefined): Record<string, 
   );
 }
 
-function routeMetrics({ inference: { health } }: Dependencies, each: ModelRoute) {
+function routeMetrics(
+  { inference: { health } }: Pick<Dependencies, "inference">,
+  each: ModelRoute,
+) {
   const measures = health.measuresOf(each.route.provider.id, each.model.id);
   const { requests, error_rate } = routeHealth(health, each);
   return {
@@ -92,7 +95,7 @@ const shared = {
 /** The routes for measurements of one model, by both forms of its path, and of all models. */
 export const metricsRoutes = [
   // Lists how models are used and how fast they answer.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory">>({
     ...catalogEndpoint,
     path: "/models/metrics",
     summary: "Show usage, latency and throughput of all models.",
@@ -150,14 +153,14 @@ export const metricsRoutes = [
     },
   }),
   // Returns latency and throughput of a model at its providers.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:owner/:model/metrics",
     summary: "Show the latency and throughput of a model.",
     handle: subRoute(metrics),
   }),
   // The same by a percent-encoded slug.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:id/metrics",
     summary: "Show the latency and throughput of a model (percent-encoded id).",

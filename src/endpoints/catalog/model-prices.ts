@@ -63,14 +63,14 @@ const shared = {
 
 /** The routes for a model's earlier prices, by both forms of its path. */
 export const pricesRoutes = [
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:owner/:model/prices",
     summary: "Show the price history of a model.",
     handle: subRoute(prices),
   }),
   // The same by a percent-encoded slug.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:id/prices",
     summary: "Show the price history of a model (percent-encoded id).",

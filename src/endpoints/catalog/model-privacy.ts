@@ -49,14 +49,14 @@ const shared = {
 
 /** The routes for the data policies of a model's providers, by both forms of its path. */
 export const privacyRoutes = [
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:owner/:model/privacy",
     summary: "Show the data policies of a model's providers.",
     handle: subRoute(privacy),
   }),
   // The same by a percent-encoded slug.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:id/privacy",
     summary: "Show the data policies of a model's providers (percent-encoded id).",

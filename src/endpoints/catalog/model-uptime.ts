@@ -89,7 +89,7 @@ const shared = {
 /** The routes for the uptime of one model, by both forms of its path, and of all models. */
 export const uptimeRoutes = [
   // Lists the uptime of all models' providers.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory">>({
     ...catalogEndpoint,
     path: "/models/uptime",
     summary: "Show the uptime of the providers of all models.",
@@ -132,14 +132,14 @@ export const uptimeRoutes = [
     },
   }),
   // Returns the uptime of a model's providers.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:owner/:model/uptime",
     summary: "Show the uptime of a model's providers.",
     handle: subRoute(uptime),
   }),
   // The same by a percent-encoded slug.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:id/uptime",
     summary: "Show the uptime of a model's providers (percent-encoded id).",

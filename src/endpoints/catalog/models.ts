@@ -246,7 +246,9 @@ export const modelByEncodedId = (name: string): { name: string; tell: Telling } 
 });
 
 /** Lists the models that the caller can reach, with filters and orders. */
-export const listModels = defineEndpoint<Dependencies>({
+export const listModels = defineEndpoint<
+  Pick<Dependencies, "inference" | "directory" | "presets" | "routeHistory">
+>({
   ...catalogEndpoint,
   path: "/models",
   summary: "List models.",
@@ -312,7 +314,7 @@ export const listModels = defineEndpoint<Dependencies>({
 });
 
 /** Returns the number of models in the list for any caller. */
-export const countModels = defineEndpoint<Dependencies>({
+export const countModels = defineEndpoint<Pick<Dependencies, "inference">>({
   ...catalogEndpoint,
   path: "/models/count",
   summary: "Count the available models.",
@@ -335,7 +337,9 @@ export const countModels = defineEndpoint<Dependencies>({
 });
 
 /** Shows one model by its slug, as two path segments. */
-export const getModel = defineEndpoint<Dependencies>({
+export const getModel = defineEndpoint<
+  Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">
+>({
   ...catalogEndpoint,
   path: "/models/:owner/:model",
   summary: "Show a model.",
@@ -344,7 +348,9 @@ export const getModel = defineEndpoint<Dependencies>({
 });
 
 /** Shows one model by its slug in one percent-encoded segment. */
-export const getModelByEncodedId = defineEndpoint<Dependencies>({
+export const getModelByEncodedId = defineEndpoint<
+  Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">
+>({
   ...catalogEndpoint,
   path: "/models/:id",
   summary: "Show a model (percent-encoded id).",

@@ -43,7 +43,7 @@ const entrySchema = lazily(() =>
 );
 
 /** Lists every provider of the catalog, whether or not it can be called now. */
-export const listProviders = defineEndpoint<Dependencies>({
+export const listProviders = defineEndpoint<Pick<Dependencies, "inference">>({
   ...catalogEndpoint,
   path: "/providers",
   access: { open: true },
@@ -62,7 +62,7 @@ export const listProviders = defineEndpoint<Dependencies>({
 });
 
 /** Returns the logo of a provider. */
-export const providerLogo = defineEndpoint<Dependencies>({
+export const providerLogo = defineEndpoint<Pick<Dependencies, "inference">>({
   method: "GET",
   path: "/logos/:file",
   base: "root",

@@ -73,7 +73,7 @@ function conditionOf(model: CatalogModel, { health }: { health: HealthWindows })
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
 /** Ranks models for a task. */
-export const recommendModelsFor = defineEndpoint<Dependencies>({
+export const recommendModelsFor = defineEndpoint<Pick<Dependencies, "inference">>({
   ...catalogEndpoint,
   path: "/models/recommend",
   summary: "Recommend models for a task.",

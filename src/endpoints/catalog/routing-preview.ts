@@ -105,7 +105,11 @@ function candidatesFor(
 }
 
 /** Returns the chain of a request without any preferences; what is drawn most often comes first. */
-const preview: Telling = async (model, { inference }: Dependencies, { caller }) => {
+const preview: Telling = async (
+  model,
+  { inference }: Pick<Dependencies, "inference">,
+  { caller },
+) => {
   assertMaySee(model, caller);
   const candidates = candidatesFor(model, { inference, caller });
   const shown = model.router === undefined ? candidates : eachMemberOnce(candidates);
@@ -134,14 +138,14 @@ const shared = {
 
 /** The routes for the current failover chain of a model, by both forms of its path. */
 export const previewRoutes = [
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:owner/:model/routing-preview",
     summary: "Preview the routing of a model.",
     handle: subRoute(preview),
   }),
   // The same by a percent-encoded slug.
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">>({
     ...shared,
     path: "/models/:id/routing-preview",
     summary: "Preview the routing of a model (percent-encoded id).",

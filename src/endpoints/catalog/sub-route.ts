@@ -39,7 +39,7 @@ export const catalogEndpoint = {
 /** Returns a sub-route's answer about a model. */
 export type Telling = (
   model: CatalogModel,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">,
   context: RequestContext<undefined>,
 ) => Promise<object>;
 
@@ -49,7 +49,10 @@ export type Telling = (
  */
 export const subRoute =
   (tell: Telling, elsewhere?: { name: string; tell: Telling }) =>
-  async (context: RequestContext<undefined>, deps: Dependencies): Promise<Answer> => {
+  async (
+    context: RequestContext<undefined>,
+    deps: Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">,
+  ): Promise<Answer> => {
     const slug = slugOf(context);
     const isModel = elsewhere !== undefined && !slug.includes("/");
     const model = shownModel(
@@ -113,7 +116,10 @@ const served = new WeakMap<CatalogSnapshot, CatalogModel[]>();
  * Returns the models that `isListedFor` has to check: all of them where provider keys concern the
  * caller, or else those that the platform's credentials serve.
  */
-export function modelsToList({ inference }: Dependencies, caller: Caller): Iterable<CatalogModel> {
+export function modelsToList(
+  { inference }: Pick<Dependencies, "inference">,
+  caller: Caller,
+): Iterable<CatalogModel> {
   const catalog = inference.catalog();
   if (caller.kind !== "anonymous" && inference.providerKeys.concern(caller.workspace.id))
     return catalog.models.values();
@@ -134,7 +140,7 @@ export function modelsToList({ inference }: Dependencies, caller: Caller): Itera
  * allows it, and at least one of its providers is not blocked by the caller's workspace or key.
  */
 export function isListedFor(
-  { inference }: Dependencies,
+  { inference }: Pick<Dependencies, "inference">,
   caller: Caller,
   { ignoresPrivacy = false } = {},
 ): (model: CatalogModel) => boolean {

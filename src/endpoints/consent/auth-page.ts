@@ -135,7 +135,7 @@ export const authPage = defineEndpoint({
   description:
     "The browser returns to callback_url with code, and with state if it was sent. POST /auth/keys exchanges the code.",
   query: parametersSchema.partial(),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "directory" | "people" | "consent" | "clock">) {
     const request = readRequest(context.query, deps.clock.nowMs());
     if ("problem" in request) return refused(context, request.problem);
     const person = await personOf(context, deps);
@@ -160,7 +160,10 @@ export const submitAuth = defineEndpoint({
   summary: "Give an app a key (form of the page).",
   rawBody: z.looseObject({ decision: z.enum(["approve", "decline"]) }),
   rawBodyType: "application/x-www-form-urlencoded",
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "directory" | "people" | "consent" | "clock" | "publicUrl">,
+  ) {
     const form = await readForm(context, deps);
     const request = readRequest(namedAs(form), deps.clock.nowMs());
     if ("problem" in request) return refused(context, request.problem);

@@ -57,7 +57,7 @@ const connectionSchema = lazily(() =>
 );
 
 function connectionObject(
-  { directory, ledger, clock }: Dependencies,
+  { directory, ledger, clock }: Pick<Dependencies, "ledger" | "directory" | "clock">,
   connection: Connection,
 ): AnswerOf<typeof connectionSchema> {
   const key = directory.llmKeyById(connection.keyId);
@@ -110,7 +110,7 @@ const noConnection = (): GatewayError =>
 
 async function visibleConnection(
   { caller }: RequestContext<unknown, AccountCaller>,
-  { consent }: Dependencies,
+  { consent }: Pick<Dependencies, "consent">,
   id: string,
 ): Promise<Connection> {
   const { workspaceId, userId } = visibleTo(caller);
@@ -140,7 +140,7 @@ export const listConnections = defineEndpoint({
   description:
     "Members see the apps that they connected. Owners, admins and management keys see all of the workspace.",
   response: listSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "consent" | "clock">) {
     const connections = await deps.consent.connections.list(visibleTo(context.caller));
     await deps.ledger.refresh(context.caller.workspace.id);
     return context.json({
@@ -158,7 +158,7 @@ export const getConnection = defineEndpoint({
   access: { managementScope: "read:connections", session: true },
   summary: "Show a connected app.",
   response: connectionSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "consent" | "clock">) {
     const connection = await visibleConnection(context, deps, context.param("id"));
     await deps.ledger.refresh(connection.workspaceId);
     return context.json(connectionObject(deps, connection));
@@ -173,7 +173,7 @@ export const endConnection = defineEndpoint({
   access: { managementScope: "write:connections", session: true },
   summary: "Disconnect an app.",
   response: endedSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "consent">) {
     const connection = await visibleConnection(context, deps, context.param("id"));
     await deps.consent.connections.end(connection, "Disconnected.");
     return context.json({ deleted: true, id: connection.id });
@@ -199,7 +199,7 @@ export const listAllConnections = defineEndpoint({
     user_id: z.string().optional(),
   }),
   response: () => pageSchema(connectionSchema()),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "consent" | "clock">) {
     const {
       limit,
       offset,

@@ -84,7 +84,7 @@ export type ConsentText = Pick<
 
 /** Returns the page on which a person decides about what an app requested. */
 export async function askConsent(
-  deps: Dependencies,
+  deps: Pick<Dependencies, "directory" | "people" | "clock">,
   person: SessionCaller,
   { asked: { terms, withBundles }, text: { again, ...text } }: { asked: Asked; text: ConsentText },
 ): Promise<Page> {
@@ -175,7 +175,7 @@ const resetOf = (form: URLSearchParams, asked: LimitReset): LimitReset => {
  * Reads the decision. What is approved never exceeds what was requested, or what the person may do.
  */
 export async function readDecision(
-  deps: Dependencies,
+  deps: Pick<Dependencies, "directory" | "people" | "clock">,
   person: SessionCaller,
   { form, asked }: { form: URLSearchParams; asked: Asked },
 ): Promise<Decision> {

@@ -45,7 +45,7 @@ export const namesAccount = (clientName: string): boolean =>
   Object.values(surfaces).some(({ name }) => name === clientName);
 
 async function clientOf(
-  { consent }: Dependencies,
+  { consent }: Pick<Dependencies, "consent">,
   { client_id: id, client_name: name, surface }: z.infer<typeof deviceSchema>,
 ) {
   if (!id)
@@ -62,7 +62,10 @@ async function clientOf(
   return { clientId: client.id, clientName: client.name };
 }
 
-async function startDevice(context: RequestContext<unknown>, deps: Dependencies) {
+async function startDevice(
+  context: RequestContext<unknown>,
+  deps: Pick<Dependencies, "consent" | "claudeCode" | "publicUrl">,
+) {
   const body = await readOauthBody(context, deviceSchema);
   const client = await clientOf(deps, body);
   const wanted = readScopes(body.scope ?? surfaces[body.surface ?? ""]?.scope);

@@ -97,7 +97,7 @@ const decidedPage = ({ clientName, approved }: { clientName: string; approved: b
  */
 async function noLongerPending(
   context: RequestContext<unknown>,
-  { consent, people }: Dependencies,
+  { consent, people }: Pick<Dependencies, "people" | "consent">,
   { userCode, userId }: { userCode: string; userId: string },
 ): Promise<Response> {
   const decided = await consent.devices.decisionOf(userCode, userId);
@@ -132,7 +132,10 @@ export const submitDevice = defineEndpoint({
   summary: "Connect a device (form of the page).",
   rawBody: z.object({ user_code: z.string(), decision: z.enum(["approve", "decline"]).optional() }),
   rawBodyType: "application/x-www-form-urlencoded",
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "directory" | "people" | "consent" | "clock" | "publicUrl">,
+  ) {
     const form = await readForm(context, deps);
     const person = await personOf(context, deps);
     const userCode = plainUserCode(form.get("user_code") ?? "");

@@ -138,7 +138,7 @@ export const createAuthorizationCode = defineEndpoint({
     z.object({
       data: z.object({ id: z.string(), app_id: z.int(), created_at: z.string() }),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "consent" | "endpointPaths" | "clock">) {
     const { key: parent, workspace } = context.caller;
     const url = callbackOf(context.body.callback_url);
     if (parent.parentKeyId !== undefined) {
@@ -246,7 +246,10 @@ const approvedKey = ({ terms, workspaceId, userId, clientName }: AuthorizationCo
  * Returns the key that a code creates now. Throws `bad_request` where the key that requested it has
  * ended meanwhile.
  */
-function newKeyOf(deps: Dependencies, code: AuthorizationCode): NewLlmKey {
+function newKeyOf(
+  deps: Pick<Dependencies, "directory" | "clock">,
+  code: AuthorizationCode,
+): NewLlmKey {
   if (code.parentKeyId === null) return approvedKey(code);
   const parent = deps.directory.liveLlmKey(code.parentKeyId, deps.clock.nowMs());
   if (parent === undefined) throw badCode();
@@ -259,7 +262,7 @@ function newKeyOf(deps: Dependencies, code: AuthorizationCode): NewLlmKey {
  */
 async function tellMinted(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "security" | "consent">,
   { key, code }: { key: LlmKey; code: AuthorizationCode },
 ): Promise<void> {
   if (code.purpose === "exchange") {
@@ -294,7 +297,13 @@ export const exchangeAuthorizationCode = defineEndpoint({
     "shown again.",
   body: exchangeSchema,
   response: () => z.object({ key: z.string(), user_id: z.string() }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "llmKeyMinter" | "directory" | "people" | "security" | "consent" | "clock"
+    >,
+  ) {
     const { code, code_verifier: verifier, code_challenge_method: method } = context.body;
     const taken = await deps.consent.codes.take({
       code,

@@ -94,7 +94,7 @@ type Found = OauthClient | { problem: string } | "signed out";
  */
 async function findClient(
   id: string,
-  { consent }: Dependencies,
+  { consent }: Pick<Dependencies, "consent">,
   person: SessionCaller | undefined,
 ): Promise<Found> {
   if (!consent.documents.isDocumentId(id)) {
@@ -120,7 +120,7 @@ async function findClient(
  */
 async function readTrusted(
   query: URLSearchParams,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "consent">,
   person: SessionCaller | undefined,
 ): Promise<Trusted | { problem: string } | "signed out"> {
   for (const name of names)
@@ -147,7 +147,7 @@ async function readTrusted(
 /** Returns the problem of a trusted request, in OAuth's terms (RFC 6749, section 4.1.2.1). */
 function readAuthorization(
   trusted: Trusted,
-  { publicUrl }: Dependencies,
+  { publicUrl }: Pick<Dependencies, "publicUrl">,
 ): Authorization | { error: string; description: string } {
   const { kept, client } = trusted;
   if (kept.response_type !== "code")
@@ -250,7 +250,10 @@ export const authorizePage = defineEndpoint({
   path: "/mcp/oauth/authorize",
   summary: "Show the page that connects an app.",
   query: parametersSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "directory" | "people" | "consent" | "clock" | "publicUrl">,
+  ) {
     const person = await personOf(context, deps);
     const trusted = await readTrusted(context.query, deps, person);
     if (trusted === "signed out") return redirect(context, signInPath(pageAgain(context.query)));
@@ -288,7 +291,10 @@ export const submitAuthorize = defineEndpoint({
   summary: "Connect an app (form of the page).",
   rawBody: z.looseObject({ decision: z.enum(["approve", "decline"]) }),
   rawBodyType: "application/x-www-form-urlencoded",
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "directory" | "people" | "consent" | "clock" | "publicUrl">,
+  ) {
     const form = await readForm(context, deps);
     const query = keptOf(form);
     const person = await personOf(context, deps);

@@ -53,8 +53,10 @@ function authorizationServer(publicUrl: string): AnswerOf<typeof serverSchema> {
   };
 }
 
-const answerServer = (context: RequestContext<unknown>, { publicUrl }: Dependencies) =>
-  context.json(authorizationServer(publicUrl()), { headers: publicly });
+const answerServer = (
+  context: RequestContext<unknown>,
+  { publicUrl }: Pick<Dependencies, "publicUrl">,
+) => context.json(authorizationServer(publicUrl()), { headers: publicly });
 
 /** Describes the authorization server (RFC 8414). */
 export const authorizationServerMetadata = defineEndpoint({

@@ -105,7 +105,7 @@ const noLongerGranted = (): GatewayError =>
 /** Connects an app, and returns its first tokens. */
 async function connect(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
   { email, ...wanted }: Wanted,
 ): Promise<{ answer: Answer; connection: Connection }> {
   if (!(await mayStillGrant(deps, wanted))) throw noLongerGranted();
@@ -135,7 +135,7 @@ async function connect(
 
 async function byDevice(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
   { device_code: code, client_id: presented }: TokenRequest,
 ): Promise<Answer> {
   if (!code) throw missing("device_code");
@@ -161,7 +161,7 @@ async function byDevice(
 
 async function byCode(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
   request: TokenRequest,
 ): Promise<Answer> {
   const {
@@ -210,7 +210,7 @@ async function byCode(
 
 async function byRefreshToken(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
   request: TokenRequest,
 ): Promise<Answer> {
   const { refresh_token: token, client_id: clientId, resource } = request;
@@ -250,7 +250,11 @@ async function byRefreshToken(
 const grants: Readonly<
   Record<
     string,
-    (context: RequestContext<unknown>, deps: Dependencies, request: TokenRequest) => Promise<Answer>
+    (
+      context: RequestContext<unknown>,
+      deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+      request: TokenRequest,
+    ) => Promise<Answer>
   >
 > = {
   [deviceGrant]: byDevice,
@@ -258,12 +262,14 @@ const grants: Readonly<
   refresh_token: byRefreshToken,
 };
 
-const token = async (context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> =>
-  granted(context, deps, await readOauthBody(context, tokenSchema));
+const token = async (
+  context: RequestContext<unknown>,
+  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+): Promise<Answer> => granted(context, deps, await readOauthBody(context, tokenSchema));
 
 async function granted(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
   request: TokenRequest,
 ): Promise<Answer> {
   const grant = grants[request.grant_type];
@@ -281,7 +287,7 @@ async function granted(
  * 6749 (section 5.2) has 400. Agents have no client id; of an unknown token, no more is known.
  */
 async function isOfAgent(
-  { consent }: Dependencies,
+  { consent }: Pick<Dependencies, "consent">,
   { refresh_token: token, client_id: clientId }: TokenRequest,
 ): Promise<boolean> {
   if (clientId || !token) return false;
@@ -293,7 +299,7 @@ async function isOfAgent(
 /** Answers devices: agents with 401 where they have to sign in again. */
 async function tokenForDevices(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
 ): Promise<Answer> {
   const request = await readOauthBody(context, tokenSchema);
   try {
@@ -345,7 +351,10 @@ const revokeSchema = z.looseObject({
  * Ends the connection of a token (RFC 7009). An unknown token is not an error. The token of a client
  * is refused to every other one.
  */
-async function revoke(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
+async function revoke(
+  context: RequestContext<unknown>,
+  deps: Pick<Dependencies, "llmKeyEditor" | "security" | "consent">,
+): Promise<Answer> {
   const { token: presented, client_id: clientId } = await readOauthBody(context, revokeSchema);
   const key = await deps.llmKeyEditor.currentOf(presented);
   const connectionId =

@@ -92,7 +92,7 @@ export async function endUngranted(
  */
 export async function endReplayed(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "security" | "consent">,
   keyId: string | null,
 ): Promise<void> {
   const connection = keyId === null ? undefined : await deps.consent.connections.ofKey(keyId);

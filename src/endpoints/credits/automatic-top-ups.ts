@@ -46,7 +46,7 @@ export const getAutomaticTopUps = defineEndpoint({
   summary: "Show the automatic top-ups.",
   description:
     "stopped means that the card was refused; the answer has the reason. The card is not charged again until a person agrees again.",
-  handle: async (context, deps: Dependencies) =>
+  handle: async (context, deps: Pick<Dependencies, "payments">) =>
     context.json(await standing(paymentsOf(deps), workspaceOf(context).id)),
 });
 
@@ -75,7 +75,7 @@ export const agreeToAutomaticTopUps = defineEndpoint({
     "monthly_limit in a month (UTC), fees included, and never twice at once. The consent is stored with its time and its author. " +
     "Agreeing again replaces the terms, and resumes top-ups that a refused card stopped.",
   body: agreementSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "payments">) {
     const payments = paymentsOf(deps);
     const { caller } = context;
     const { id: workspaceId } = caller.workspace;
@@ -109,7 +109,7 @@ export const endAutomaticTopUps = defineEndpoint({
   access: changesPayments,
   summary: "End automatic top-ups.",
   description: "A charge in progress is still credited.",
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "payments">) {
     const payments = paymentsOf(deps);
     const { id } = workspaceOf(context);
     if (await payments.automaticStore.turnOff(id)) context.changed = id;

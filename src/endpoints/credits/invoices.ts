@@ -76,7 +76,7 @@ export const listInvoices = defineEndpoint({
       data: z.array(documentSchema()),
       ...placeFields(),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "payments">) {
     const { store } = paymentsOf(deps);
     const workspaceId = workspaceOf(context).id;
     const { limit: wanted, cursor } = checkBody(pageQuery, Object.fromEntries(context.query));
@@ -99,7 +99,7 @@ export const getInvoice = defineEndpoint({
   summary: "Show an invoice or a credit note as a printable page.",
   description: "Returns HTML. Documents never change after they are issued.",
   otherResponseTypes: ["text/html"],
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "payments">) {
     const { store } = paymentsOf(deps);
     const { id: workspaceId } = workspaceOf(context);
     const named = documentOf(context.param("id"));

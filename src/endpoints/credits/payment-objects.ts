@@ -91,7 +91,7 @@ export async function askingStripe<Answer>(request: Promise<Answer>): Promise<An
 }
 
 /** Returns the payments. Throws `not_configured` where they are off. */
-export function paymentsOf({ payments }: Dependencies): Payments {
+export function paymentsOf({ payments }: Pick<Dependencies, "payments">): Payments {
   if (payments !== undefined) return payments;
   throw new GatewayError(
     "not_configured",

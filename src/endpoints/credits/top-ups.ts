@@ -51,7 +51,7 @@ export const quoteTopUp = defineEndpoint({
   description: "amount is in USD. The fee is added to it: the card is charged total.",
   query: z.object({ amount: z.string() }),
   response: quoteSchema,
-  handle(context, deps: Dependencies) {
+  handle(context, deps: Pick<Dependencies, "payments">) {
     const payments = paymentsOf(deps);
     const text = context.query.get("amount") ?? "";
     const amount = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
@@ -80,7 +80,7 @@ export const createTopUp = defineEndpoint({
     "service, is where the browser returns afterwards.",
   body: newTopUpSchema,
   response: () => topUpSchema().extend({ url: z.string() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "payments" | "publicUrl">) {
     const payments = paymentsOf(deps);
     const caller = context.caller;
     const { amount, save_card: saveCard = false, return_url: wanted } = context.body;
@@ -122,7 +122,7 @@ export const listTopUps = defineEndpoint({
       data: z.array(topUpSchema()),
       ...placeFields(),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "payments">) {
     const { orders } = paymentsOf(deps);
     const workspaceId = workspaceOf(context).id;
     const query = checkBody(pageQuery, Object.fromEntries(context.query));
@@ -143,7 +143,7 @@ export const getTopUp = defineEndpoint({
   access: readsPayments,
   summary: "Show a top-up by card.",
   response: topUpSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "payments">) {
     const order = await paymentsOf(deps).orders.find(context.param("id"));
     if (order?.workspaceId === workspaceOf(context).id) return context.json(topUpObject(order));
     throw new GatewayError("not_found", "There is no such top-up.");
@@ -160,7 +160,7 @@ export const topUpPage = defineEndpoint({
   access: { open: true },
   summary: "Show the page after a checkout.",
   query: z.object({ paid: z.string().optional() }),
-  handle(context, deps: Dependencies) {
+  handle(context, deps: Pick<Dependencies, "payments">) {
     paymentsOf(deps);
     const page = context.query.has("paid")
       ? {
@@ -195,7 +195,7 @@ export const stripeWebhook = defineEndpoint({
     "means that the event need not be repeated.",
   rawBody: z.looseObject({ id: z.string(), type: z.string() }),
   response: () => z.object({ received: z.literal(true), outcome: z.string() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "payments">) {
     const { stripe, events, settings, clock } = paymentsOf(deps);
     const { webhookSecret: secret } = settings.stripe;
     if (secret === undefined) {

@@ -52,7 +52,7 @@ const jobSchema = lazily(() =>
 );
 
 /** Parses a document with the caller's own provider. */
-export const documentsParse = defineEndpoint<Dependencies>({
+export const documentsParse = defineEndpoint<Pick<Dependencies, "documents">>({
   method: "POST",
   path: "/documents/parse",
   base: "api",

@@ -160,7 +160,9 @@ const answerSchema = lazily(() =>
 );
 
 /** Returns the text of a picture or a PDF. */
-export const ocrExtract = defineEndpoint<Dependencies>({
+export const ocrExtract = defineEndpoint<
+  Pick<Dependencies, "inference" | "documents" | "ocrModel" | "counters" | "clock">
+>({
   method: "POST",
   path: "/ocr/extract",
   base: "api",
@@ -234,7 +236,7 @@ const failureTexts: Record<Extract<Conversion, { kind: "failed" }>["reason"], st
 async function readByModel(
   context: RequestContext,
   { model, pages }: { model: string; pages: readonly OcrPage[] },
-  dependencies: Dependencies,
+  dependencies: Pick<Dependencies, "inference" | "counters" | "clock">,
 ): Promise<Answer> {
   const { counters } = dependencies;
   const caller = context.caller as LlmKeyCaller;

@@ -6,7 +6,12 @@ import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
 import { withEarlyStream } from "../inference/streams/early-stream.ts";
-import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/read-call.ts";
+import {
+  inferenceBodyBytesMax,
+  withCall,
+  type CallReader,
+  type CallServices,
+} from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { chatChunkSchema, chatCompletionSchema } from "../inference/streams/stream-events.ts";
 import { answerChat } from "../inference/tools/serve-dialogue.ts";
@@ -21,7 +26,19 @@ const deploymentReader = (model: string): CallReader => ({
 });
 
 /** Serves chat at the path of Azure's clients, whose deployments are models or names of models. */
-export const azureChat = defineEndpoint<Dependencies>({
+export const azureChat = defineEndpoint<
+  CallServices &
+    Pick<
+      Dependencies,
+      | "documents"
+      | "upstreamServers"
+      | "toolCalls"
+      | "maxToolRounds"
+      | "search"
+      | "hiddenTurns"
+      | "publicUrl"
+    >
+>({
   method: "POST",
   path: "/openai/deployments/:name/chat/completions",
   base: "root",

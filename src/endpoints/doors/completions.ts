@@ -10,11 +10,15 @@ import {
   completionOfChat,
   type EchoedPrompt,
 } from "../../inference/surfaces/completion-shaped-chat.ts";
-import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
 import { withEarlyStream } from "../inference/streams/early-stream.ts";
-import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/read-call.ts";
+import {
+  inferenceBodyBytesMax,
+  withCall,
+  type CallReader,
+  type CallServices,
+} from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { ReshapedFrames } from "./reshaped-frames.ts";
 
@@ -36,7 +40,7 @@ const completionSchema = lazily(() =>
 );
 
 /** Serves plain completions: a chat with one message, in the form of the older API. */
-export const completions = defineEndpoint<Dependencies>({
+export const completions = defineEndpoint<CallServices>({
   method: "POST",
   path: "/completions",
   base: "api",

@@ -86,7 +86,10 @@ const streamOf = (response: UpstreamResponse): ReadableStream<Uint8Array> =>
 /** The start of the path: the gateway's own part, and the provider's name. */
 const ownPart = /^(?:\/(?:api\/)?v1)?\/p\/[^/]+/;
 
-async function pass(context: RequestContext, deps: Dependencies): Promise<Response> {
+async function pass(
+  context: RequestContext,
+  deps: Pick<Dependencies, "inference" | "ledger" | "clock">,
+): Promise<Response> {
   const { request } = context;
   const caller = context.caller as LlmKeyCaller;
   const provider = providerOf(context.param("provider"), deps);
@@ -123,7 +126,7 @@ async function pass(context: RequestContext, deps: Dependencies): Promise<Respon
 }
 
 const passingWith = (method: Method): Endpoint<Dependencies> =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "ledger" | "clock">>({
     method,
     path: "/p/:provider/*",
     base: "api",

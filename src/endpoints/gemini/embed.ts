@@ -33,7 +33,11 @@ const purposes: Readonly<Record<string, string>> = {
 };
 
 /** Answers `:embedContent`: one content, one vector. */
-export const embed = (context: RequestContext, deps: Dependencies, model: string): Promise<Reply> =>
+export const embed = (
+  context: RequestContext,
+  deps: Pick<Dependencies, "inference" | "counters">,
+  model: string,
+): Promise<Reply> =>
   embedContents(context, deps, {
     requestOf: (body) => readRequest([body], { model, path: () => "content" }),
     render: (vectors, usage) => ({ embedding: { values: vectors[0] }, ...usage }),
@@ -42,7 +46,7 @@ export const embed = (context: RequestContext, deps: Dependencies, model: string
 /** Answers `:batchEmbedContents`: a list of contents, each of which is one vector. */
 export const embedMany = (
   context: RequestContext,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "inference" | "counters">,
   model: string,
 ): Promise<Reply> =>
   embedContents(context, deps, {
@@ -70,7 +74,7 @@ interface EmbedForm {
  */
 function embedContents(
   context: RequestContext,
-  { counters, inference }: Dependencies,
+  { counters, inference }: Pick<Dependencies, "inference" | "counters">,
   { requestOf, render }: EmbedForm,
 ): Promise<Reply> {
   const read = ({ text, body }: SurfaceBody): EmbeddingRequest =>

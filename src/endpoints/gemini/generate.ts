@@ -12,7 +12,6 @@ import {
 import { countTokens } from "../../inference/pipeline/unbilled-requests.ts";
 import { editMembers } from "../../platform/kernel/json/json-members.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
 import { withEarlyStream } from "../inference/streams/early-stream.ts";
 import { tokenCountHeader } from "../inference/messages.ts";
@@ -22,6 +21,7 @@ import {
   withCall,
   type CallReader,
   type SurfaceBody,
+  type CallServices,
 } from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { embed, embedMany } from "./embed.ts";
@@ -78,7 +78,7 @@ function innerBody(sent: SurfaceBody, member: string): SurfaceBody {
 /** Answers a request for a whole answer or a stream. */
 const generate =
   ({ stream }: { stream: boolean }) =>
-  async (context: RequestContext, deps: Dependencies, model: string): Promise<Answer> =>
+  async (context: RequestContext, deps: CallServices, model: string): Promise<Answer> =>
     withCall(context, { reader: generateReader({ model, stream }), services: deps }, async (call) =>
       inForm(
         await withEarlyStream(
@@ -99,14 +99,14 @@ function inForm(answer: Answer, form: "events" | "array"): Answer {
 }
 
 /** Counts the tokens of a prompt, which clients write as contents or as a whole request. */
-async function count(context: RequestContext, deps: Dependencies, model: string): Promise<Reply> {
+async function count(context: RequestContext, deps: CallServices, model: string): Promise<Reply> {
   const reader = generateReader({ model, stream: false }, "generateContentRequest");
   const call = await readCall(context, reader, deps);
   const { inputTokens, source } = await countTokens(deps.inference, call);
   return context.json({ totalTokens: inputTokens }, { headers: { [tokenCountHeader]: source } });
 }
 
-type Method = (context: RequestContext, deps: Dependencies, model: string) => Promise<Answer>;
+type Method = (context: RequestContext, deps: CallServices, model: string) => Promise<Answer>;
 
 /** The methods of a model, by the word behind the last colon of the path. */
 const methods: Readonly<Record<string, Method>> = {
@@ -117,7 +117,7 @@ const methods: Readonly<Record<string, Method>> = {
   batchEmbedContents: embedMany,
 };
 
-function answer(context: RequestContext, deps: Dependencies): Promise<Answer> {
+function answer(context: RequestContext, deps: CallServices): Promise<Answer> {
   const { model, method } = modelMethodOf(context.request);
   const answerBy = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (answerBy !== undefined && model !== "") return answerBy(context, deps, model);
@@ -170,7 +170,7 @@ const shared = {
 } as const;
 
 /** Serves Google's dialect on any model of the catalog. */
-export const geminiMethod = defineEndpoint<Dependencies>({
+export const geminiMethod = defineEndpoint<CallServices>({
   ...shared,
   ...methodPaths,
   summary: "Ask a model in Google's dialect.",
@@ -186,7 +186,7 @@ export const geminiMethod = defineEndpoint<Dependencies>({
 const namesMethod = (path: string): boolean => /(?::|%3A)[^/]*$/i.test(path);
 
 /** The same at the path of Google's newer clients, for ids without a slash. */
-export const geminiMethodOfId = defineEndpoint<Dependencies>({
+export const geminiMethodOfId = defineEndpoint<CallServices>({
   ...shared,
   base: "api",
   serves: namesMethod,
@@ -196,7 +196,7 @@ export const geminiMethodOfId = defineEndpoint<Dependencies>({
 });
 
 /** The same for ids with a slash. */
-export const geminiMethodOfSlug = defineEndpoint<Dependencies>({
+export const geminiMethodOfSlug = defineEndpoint<CallServices>({
   ...shared,
   base: "api",
   serves: namesMethod,
@@ -206,7 +206,7 @@ export const geminiMethodOfSlug = defineEndpoint<Dependencies>({
 });
 
 const other = (method: "GET" | "POST" | "DELETE") =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint<unknown>({
     ...otherPaths,
     alsoAt: otherPaths.alsoAt.filter((path) => method !== "POST" || !isMethodPath(path)),
     method,

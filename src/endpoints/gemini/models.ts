@@ -101,7 +101,7 @@ const shared = {
   encodeError: googleGenerate.encodeError,
 } as const;
 
-function listedFor(context: RequestContext, deps: Dependencies): CatalogModel[] {
+function listedFor(context: RequestContext, deps: Pick<Dependencies, "inference">): CatalogModel[] {
   const { caller } = context;
   const wanted = parseModelListQuery(new URLSearchParams());
   const named = namedModels(deps.inference.catalog());
@@ -113,7 +113,7 @@ function listedFor(context: RequestContext, deps: Dependencies): CatalogModel[] 
 }
 
 /** Lists models in Google's form, in pages. */
-export const geminiModels = defineEndpoint<Dependencies>({
+export const geminiModels = defineEndpoint<Pick<Dependencies, "inference">>({
   ...shared,
   ...listPaths,
   summary: "List models in Google's form.",
@@ -129,7 +129,7 @@ export const geminiModels = defineEndpoint<Dependencies>({
 });
 
 /** Shows one model in Google's form. */
-export const geminiModel = defineEndpoint<Dependencies>({
+export const geminiModel = defineEndpoint<Pick<Dependencies, "inference">>({
   ...shared,
   ...modelPaths,
   summary: "Show a model in Google's form.",

@@ -100,7 +100,7 @@ function personOf({ caller }: RequestContext<unknown, AccountCaller>): HubCaller
 }
 
 async function whole(
-  { conversations }: Dependencies,
+  { conversations }: Pick<Dependencies, "conversations">,
   conversation: Conversation,
 ): Promise<AnswerOf<typeof wholeSchema>> {
   return {
@@ -167,7 +167,7 @@ export const createConversation = defineEndpoint({
     "Answers 409 if the workspace stores no conversations, by its setting or under zero data retention.",
   body: newConversationSchema,
   response: wholeSchema,
-  async handle(context, dependencies: Dependencies) {
+  async handle(context, dependencies: Pick<Dependencies, "conversations">) {
     const { title, model = null, messages } = context.body;
     const created = await dependencies.conversations.create(personOf(context), {
       title,
@@ -187,7 +187,7 @@ export const getConversation = defineEndpoint({
   access: reads,
   summary: "Show a conversation with its messages.",
   response: wholeSchema,
-  async handle(context, dependencies: Dependencies) {
+  async handle(context, dependencies: Pick<Dependencies, "conversations">) {
     return context.json(
       await whole(
         dependencies,

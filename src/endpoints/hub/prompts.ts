@@ -194,7 +194,7 @@ const reviewing = ({ approve }: { approve: boolean }) =>
     body: reviewSchema,
     bodyOptional: true,
     response: promptSchema,
-    async handle(context, dependencies: Dependencies) {
+    async handle(context, dependencies: Pick<Dependencies, "operatorWorkspaceId" | "hub">) {
       const { note, version } = context.body;
       const entry = await dependencies.hub.entries.review(context.param("id"), {
         approve,

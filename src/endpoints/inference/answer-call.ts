@@ -169,7 +169,7 @@ export function bytesResponse(
 export async function answerCall(
   context: RequestContext,
   call: InferenceCall,
-  { inference, clock }: Dependencies,
+  { inference, clock }: Pick<Dependencies, "inference" | "clock">,
 ): Promise<Reply> {
   const served = await execute(inference, call);
   if (served.kind === "whole")

@@ -9,7 +9,12 @@ import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "./answer-call.ts";
 import { answerChat } from "./tools/serve-dialogue.ts";
 import { withEarlyStream } from "./streams/early-stream.ts";
-import { inferenceBodyBytesMax, withCall, type CallReader } from "./read-call.ts";
+import {
+  inferenceBodyBytesMax,
+  withCall,
+  type CallReader,
+  type CallServices,
+} from "./read-call.ts";
 import { inferenceHeaders } from "./request-headers.ts";
 import { chatChunkSchema, chatCompletionSchema } from "./streams/stream-events.ts";
 
@@ -23,7 +28,19 @@ export const chatReader: CallReader = {
 };
 
 /** Serves OpenAI's chat dialect, whole or streamed, on any model of the catalog. */
-export const chatCompletions = defineEndpoint<Dependencies>({
+export const chatCompletions = defineEndpoint<
+  CallServices &
+    Pick<
+      Dependencies,
+      | "documents"
+      | "upstreamServers"
+      | "toolCalls"
+      | "maxToolRounds"
+      | "search"
+      | "hiddenTurns"
+      | "publicUrl"
+    >
+>({
   method: "POST",
   path: "/chat/completions",
   base: "api",

@@ -34,7 +34,7 @@ function sortedJson(value: unknown): string {
 }
 
 /** Serves the settings that the operator prescribes for Claude Code. */
-export const managedSettings = defineEndpoint<Dependencies>({
+export const managedSettings = defineEndpoint<Pick<Dependencies, "claudeCode">>({
   ...forAgent,
   path: "/managed/settings",
   summary: "Show the managed settings for Claude Code.",
@@ -100,7 +100,7 @@ const severityOf = (percent: number): string =>
   percent >= 95 ? "critical" : percent >= 75 ? "warning" : "normal";
 
 /** Shows what the key's owner has spent of its limit, in the form that Claude Code reads. */
-export const agentUsage = defineEndpoint<Dependencies>({
+export const agentUsage = defineEndpoint<Pick<Dependencies, "ledger" | "clock">>({
   ...forAgent,
   path: "/api/oauth/usage",
   summary: "Show the spend of the key in Claude Code's format.",
@@ -170,7 +170,7 @@ const exported = z.looseObject({});
  * it.
  */
 export const agentTelemetry = (["metrics", "logs", "traces"] as const).map((signal) =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint<unknown>({
     ...forAgent,
     method: "POST",
     unaudited: true,

@@ -30,7 +30,7 @@ const question = z.lazy(() =>
 );
 
 const endpointAt = (path: string) =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "counters" | "clock">>({
     method: "POST",
     path,
     base: "api",

@@ -99,7 +99,9 @@ const usage = lazily(() =>
 );
 
 /** Returns vectors of texts (contract: `POST /embeddings`). */
-export const embeddings = defineEndpoint<Dependencies>({
+export const embeddings = defineEndpoint<
+  Pick<Dependencies, "inference" | "embeddingCache" | "counters">
+>({
   ...shared,
   path: "/embeddings",
   base: "api",
@@ -148,7 +150,9 @@ const vectors = lazily(() =>
 );
 
 /** The same at the path of Cohere's own clients. Source: https://docs.cohere.com/reference/embed */
-export const cohereEmbedPath = defineEndpoint<Dependencies>({
+export const cohereEmbedPath = defineEndpoint<
+  Pick<Dependencies, "inference" | "embeddingCache" | "counters">
+>({
   ...shared,
   path: "/v2/embed",
   base: "root",
@@ -220,7 +224,13 @@ const keptResponse = (context: RequestContext, { tail, model, upstreamModel }: K
  */
 async function answerEmbeddings(
   context: RequestContext,
-  { read, dependencies }: { read(body: Fields): EmbeddingRequest; dependencies: Dependencies },
+  {
+    read,
+    dependencies,
+  }: {
+    read(body: Fields): EmbeddingRequest;
+    dependencies: Pick<Dependencies, "inference" | "embeddingCache" | "counters">;
+  },
 ): Promise<Reply> {
   const { counters } = dependencies;
   const sent = await readSurfaceBody(context);
@@ -248,7 +258,7 @@ async function answerCounted(
   }: SurfaceBody & {
     read(body: Fields): EmbeddingRequest;
     counted: Counted;
-    dependencies: Dependencies;
+    dependencies: Pick<Dependencies, "inference" | "embeddingCache" | "counters">;
   },
 ): Promise<Reply> {
   const { counters, inference, embeddingCache: cache } = dependencies;

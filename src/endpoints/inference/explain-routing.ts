@@ -14,7 +14,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { chatReader } from "./chat-completions.ts";
-import { inferenceBodyBytesMax, readCall } from "./read-call.ts";
+import { inferenceBodyBytesMax, readCall, type CallServices } from "./read-call.ts";
 
 /** Output tokens that a cost estimate assumes where the request names no cap, as holds do. */
 const outputTokensDefault = 4_096;
@@ -82,7 +82,7 @@ function candidateObject(
  * Takes the hold of a request and frees it at once, since only the ledger knows how much is free.
  */
 async function holdOutcomeOf(
-  { inference }: Dependencies,
+  { inference }: Pick<Dependencies, "inference">,
   call: InferenceCall,
 ): Promise<HoldOutcome> {
   try {
@@ -130,7 +130,7 @@ function explanation(
 }
 
 /** Returns which candidates would serve a request, in which order and why, without sending it. */
-export const explainRouting = defineEndpoint<Dependencies>({
+export const explainRouting = defineEndpoint<CallServices>({
   method: "POST",
   path: "/routing/explain",
   base: "api",

@@ -22,7 +22,13 @@ import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "./answer-call.ts";
 import { answerMessages } from "./tools/serve-dialogue.ts";
 import { withEarlyStream } from "./streams/early-stream.ts";
-import { inferenceBodyBytesMax, readCall, withCall, type CallReader } from "./read-call.ts";
+import {
+  inferenceBodyBytesMax,
+  readCall,
+  withCall,
+  type CallReader,
+  type CallServices,
+} from "./read-call.ts";
 import { messagesHeaders } from "./request-headers.ts";
 import { agentSessionHeader, tellingCaps } from "./spend-cap.ts";
 import { messageEventSchema } from "./streams/stream-events.ts";
@@ -36,7 +42,19 @@ const messagesReader: CallReader = {
 };
 
 /** Serves Anthropic's Messages dialect, whole or streamed, on any model of the catalog. */
-export const messages = defineEndpoint<Dependencies>({
+export const messages = defineEndpoint<
+  CallServices &
+    Pick<
+      Dependencies,
+      | "ledger"
+      | "generations"
+      | "upstreamServers"
+      | "toolCalls"
+      | "maxToolRounds"
+      | "search"
+      | "publicUrl"
+    >
+>({
   method: "POST",
   path: "/messages",
   base: "api",
@@ -122,7 +140,7 @@ const isPresent = (value: unknown): boolean => value !== undefined && value !== 
 export const tokenCountHeader = brandHeader("Token-Count").toLowerCase();
 
 /** Counts the input tokens of a Messages request. */
-export const countMessageTokens = defineEndpoint<Dependencies>({
+export const countMessageTokens = defineEndpoint<CallServices>({
   method: "POST",
   path: "/messages/count_tokens",
   base: "api",

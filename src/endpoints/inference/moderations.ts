@@ -18,7 +18,7 @@ const byCategory = <Value extends z.ZodType>(value: Value) =>
   );
 
 /** Returns whether texts are harmful, and in which way (contract: `POST /moderations`). */
-export const moderations = defineEndpoint<Dependencies>({
+export const moderations = defineEndpoint<Pick<Dependencies, "inference" | "counters" | "clock">>({
   method: "POST",
   path: "/moderations",
   base: "api",

@@ -62,7 +62,8 @@ export interface CallReader {
   dialectHeaders: readonly string[];
 }
 
-type CallServices = Pick<
+/** The parts that read, admit and count a call. */
+export type CallServices = Pick<
   Dependencies,
   "counters" | "clock" | "inference" | "presets" | "directory" | "runs" | "files"
 >;

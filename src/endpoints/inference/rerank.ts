@@ -14,7 +14,7 @@ type Place = Pick<Endpoint<Dependencies>, "path" | "base" | "summary" | "encodeE
 const names = { names: { ...unreachable, bad_request: "invalid_request" } } as const;
 
 const endpointAt = (place: Place) =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint<Pick<Dependencies, "inference" | "counters" | "clock">>({
     method: "POST",
     ...place,
     access: { llmKey: true },

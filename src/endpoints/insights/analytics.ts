@@ -58,7 +58,7 @@ const sumsObject = (line: UsageLine): Record<string, unknown> => ({
 type ZonedQuery = UsageQuery & { timeZone: string | undefined };
 
 async function sumsOf(
-  { insights }: Dependencies,
+  { insights }: Pick<Dependencies, "insights">,
   { timeZone, ...query }: ZonedQuery,
 ): Promise<UsageLine[]> {
   if (timeZone !== undefined) {
@@ -112,7 +112,7 @@ export const usageAnalytics = defineEndpoint({
       time_zone: z.string().describe("Time zone of the buckets."),
       data: z.array(sumsSchema().extend({ bucket: z.string() })),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "insights" | "clock">) {
     const query = readUsageQuery(context.query, deps.clock.nowMs());
     const lines = await sumsOf(deps, { ...query, workspaceId: workspaceOf(context) });
     return context.json({
@@ -140,7 +140,7 @@ export const activityAnalytics = defineEndpoint({
         sumsSchema().extend({ date: z.string(), model: z.string(), key_id: z.string() }),
       ),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "insights" | "clock">) {
     const query = {
       ...readActivityQuery(context.query, deps.clock.nowMs()),
       interval: "day" as const,

@@ -68,7 +68,7 @@ export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFi
 /** Returns the workspace's range of a query, with the names of its keys. */
 async function rangeFor(
   context: RequestContext<undefined, KnownCaller>,
-  { llmKeys }: Dependencies,
+  { llmKeys }: Pick<Dependencies, "llmKeys">,
   query: { fromMs: number; toMs: number; filter: GenerationFilterQuery },
 ): Promise<{ range: GenerationRange; keys: Keys }> {
   const workspaceId = workspaceOf(context).id;
@@ -101,7 +101,10 @@ export const generationAnalytics = defineEndpoint({
       has_more: z.boolean(),
       next_cursor: z.string().nullable(),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "llmKeys" | "generations" | "insights" | "clock">,
+  ) {
     const { limit, after, offset, id, format, ...query } = readGenerationsQuery(
       context.query,
       deps.clock.nowMs(),
@@ -157,7 +160,12 @@ function table(
     range,
     keys,
     after,
-  }: { deps: Dependencies; range: GenerationRange; keys: Keys; after: string | undefined },
+  }: {
+    deps: Pick<Dependencies, "insights">;
+    range: GenerationRange;
+    keys: Keys;
+    after: string | undefined;
+  },
 ): Answer {
   let cursor = after;
   let rows = 0;
@@ -237,7 +245,7 @@ export const generationHistogram = defineEndpoint({
         .nullable()
         .describe("Time from which requests were counted, if complete is false."),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "llmKeys" | "insights" | "clock">) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
     const { range } = await rangeFor(context, deps, query);
     const { bucketMs, buckets, countedFromMs } = await deps.insights.figures.histogram(
@@ -314,7 +322,7 @@ export const latencyAnalytics = defineEndpoint({
         }),
       ),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "llmKeys" | "insights" | "clock">) {
     const query = readFiguresQuery(context.query, {
       nowMs: deps.clock.nowMs(),
       daysMax: latencyDaysMax,
@@ -375,7 +383,7 @@ export const errorAnalytics = defineEndpoint({
         }),
       ),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "llmKeys" | "insights" | "clock">) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
     const { range, keys } = await rangeFor(context, deps, query);
     const [lines, refused] = await Promise.all([

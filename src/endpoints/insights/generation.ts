@@ -181,7 +181,7 @@ const sourcesObject = ({ monthlyNano, topupNano, uncollectedNano }: ChargeSource
 
 async function answer(
   context: RequestContext<undefined, KnownCaller>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "generations" | "responses">,
   id: string,
 ): Promise<Answer> {
   if (id === "")
@@ -204,7 +204,7 @@ const responseDigits = /^(?:resp_)?([0-9a-f]{32})$/;
  * run.
  */
 async function generationOf(
-  { generations, responses }: Dependencies,
+  { generations, responses }: Pick<Dependencies, "generations" | "responses">,
   { workspaceId, id }: { workspaceId: string; id: string },
 ): Promise<GenerationRecord | undefined> {
   const record = await generations.find(workspaceId, id);
@@ -236,7 +236,8 @@ export const generationById = defineEndpoint({
   ...shared,
   path: "/generation/:id",
   summary: "Show the usage and cost of a generation.",
-  handle: (context, deps: Dependencies) => answer(context, deps, context.param("id")),
+  handle: (context, deps: Pick<Dependencies, "generations" | "responses">) =>
+    answer(context, deps, context.param("id")),
 });
 
 /** The same, with the id as a query parameter, as OpenRouter's clients send it. */
@@ -245,7 +246,8 @@ export const generationByQuery = defineEndpoint({
   path: "/generation",
   summary: "Show the usage and cost of a generation (id as query parameter).",
   query: z.object({ id: z.string() }),
-  handle: (context, deps: Dependencies) => answer(context, deps, context.query.get("id") ?? ""),
+  handle: (context, deps: Pick<Dependencies, "generations" | "responses">) =>
+    answer(context, deps, context.query.get("id") ?? ""),
 });
 
 type Transfers = Awaited<ReturnType<Dependencies["ledgerStore"]["transfersOf"]>>;

@@ -161,7 +161,7 @@ function providerHistory(
 
 /** Returns the history of the last days. */
 export async function healthHistoryOf(
-  { insights, routeHistory, clock }: Dependencies,
+  { insights, routeHistory, clock }: Pick<Dependencies, "insights" | "routeHistory" | "clock">,
   days = daysMost,
 ): Promise<HealthHistory> {
   const providers = await routeHistory.providers(days);
@@ -218,7 +218,7 @@ export const healthHistory = defineEndpoint({
   }),
   response: historySchema,
   encodeError: encodeContractError,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "insights" | "routeHistory" | "clock">) {
     const { days } = checkBody(querySchema, Object.fromEntries(context.query));
     context.headers["cache-control"] = publicCaching;
     return context.json(await healthHistoryOf(deps, days));

@@ -204,7 +204,19 @@ export const createChildKey = defineEndpoint({
     "inherited from the calling key; no field may exceed it. Child keys cannot create keys.",
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
-  handle: (context, deps: Dependencies) => answerChild(context, deps, context.caller.key),
+  handle: (
+    context,
+    deps: Pick<
+      Dependencies,
+      | "ledger"
+      | "ledgerStore"
+      | "llmKeyMinter"
+      | "directory"
+      | "counters"
+      | "endpointPaths"
+      | "clock"
+    >,
+  ) => answerChild(context, deps, context.caller.key),
 });
 
 /**
@@ -213,7 +225,10 @@ export const createChildKey = defineEndpoint({
  */
 async function answerChild(
   context: RequestContext<NewKeyBody, KnownCaller>,
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    "ledger" | "ledgerStore" | "llmKeyMinter" | "directory" | "counters" | "endpointPaths" | "clock"
+  >,
   parent: LlmKey,
 ): Promise<Answer> {
   if (parent.parentKeyId !== undefined) {
@@ -241,7 +256,7 @@ async function answerChild(
  */
 function parentOf(
   context: RequestContext<unknown, AccountCaller>,
-  { llmKeyEditor }: Dependencies,
+  { llmKeyEditor }: Pick<Dependencies, "llmKeyEditor">,
 ): LlmKey {
   if (context.caller.kind === "connection") {
     throw new GatewayError(
@@ -276,7 +291,20 @@ export const createChildOfKey = defineEndpoint({
     "DELETE /keys/{hash} deletes one.",
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
-  handle: (context, deps: Dependencies) => answerChild(context, deps, parentOf(context, deps)),
+  handle: (
+    context,
+    deps: Pick<
+      Dependencies,
+      | "ledger"
+      | "ledgerStore"
+      | "llmKeyMinter"
+      | "llmKeyEditor"
+      | "directory"
+      | "counters"
+      | "endpointPaths"
+      | "clock"
+    >,
+  ) => answerChild(context, deps, parentOf(context, deps)),
 });
 
 /** Deletes a key that the calling one created. */

@@ -18,7 +18,7 @@ import { limitRemaining, spendFields, spendOf, usageOf } from "./llm-key-object.
  * it.
  */
 const effectiveRateLimit = (
-  { counters: { tiers } }: Dependencies,
+  { counters: { tiers } }: Pick<Dependencies, "counters">,
   { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
 ): number => narrowedTier(tiers.tierFor(workspace.plan, "paid"), key.rateLimitPerMinute).perMinute;
 
@@ -44,7 +44,7 @@ export const authKey = defineEndpoint({
       }),
     }),
   encodeError: encodeContractError,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "counters">) {
     const { ledger } = deps;
     const { key, workspace } = context.caller;
     await ledger.refresh(workspace.id);
@@ -63,7 +63,7 @@ export const authKey = defineEndpoint({
 });
 
 async function newestActiveKey(
-  { llmKeys, clock }: Dependencies,
+  { llmKeys, clock }: Pick<Dependencies, "llmKeys" | "clock">,
   workspaceId: string,
 ): Promise<LlmKey> {
   const keys = await llmKeys.list(workspaceId, { includeDisabled: false });
@@ -143,7 +143,7 @@ const currentRateNote = "Requests of this key in any 60 seconds, to paid models.
  * in a day.
  */
 async function freeRequestsToday(
-  { insights, clock, counters }: Dependencies,
+  { insights, clock, counters }: Pick<Dependencies, "insights" | "counters" | "clock">,
   { id, plan }: Workspace,
 ) {
   const fromMs = Math.floor(clock.nowMs() / dayMs) * dayMs;
@@ -163,7 +163,7 @@ async function freeRequestsToday(
 }
 
 async function currentKeyObject(
-  deps: Dependencies,
+  deps: Pick<Dependencies, "ledger" | "directory" | "insights" | "budgets" | "counters" | "clock">,
   { key, workspace }: Pick<LlmKeyCaller, "key" | "workspace">,
 ): Promise<AnswerOf<typeof currentKeySchema>> {
   await deps.ledger.refresh(workspace.id);
@@ -209,7 +209,13 @@ export const currentKey = defineEndpoint({
   tag: "Account",
   response: () => z.object({ data: currentKeySchema() }),
   encodeError: encodeContractError,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "ledger" | "llmKeys" | "directory" | "insights" | "budgets" | "counters" | "clock"
+    >,
+  ) {
     const caller = context.caller;
     const key =
       caller.kind === "llm-key" ? caller.key : await newestActiveKey(deps, caller.workspace.id);

@@ -71,7 +71,10 @@ const keySorts = ["created", "last_used", "spend", "name"] as const;
  */
 function fieldsOf(
   caller: AccountCaller,
-  { body, deps }: { body: NewKeyBody; deps: Dependencies },
+  {
+    body,
+    deps,
+  }: { body: NewKeyBody; deps: Pick<Dependencies, "directory" | "endpointPaths" | "clock"> },
 ): NewLlmKey {
   const parts = { nowMs: deps.clock.nowMs(), endpointPaths: deps.endpointPaths };
   if (caller.kind !== "connection") {
@@ -114,7 +117,21 @@ export const createKey = defineEndpoint({
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   encodeError: encodeContractError,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      | "ledger"
+      | "ledgerStore"
+      | "operatorWorkspaceId"
+      | "llmKeyMinter"
+      | "directory"
+      | "security"
+      | "counters"
+      | "endpointPaths"
+      | "clock"
+    >,
+  ) {
     const caller = context.caller;
     const { workspace } = caller;
     const { secret, key } = await deps.llmKeyMinter.mint(
@@ -206,7 +223,13 @@ export const listKeys = defineEndpoint({
       ...placeFields(),
     }),
   encodeError: encodeContractError,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "ledger" | "ledgerStore" | "llmKeys" | "directory" | "counters" | "endpointPaths" | "clock"
+    >,
+  ) {
     const { workspace } = context.caller;
     const query = checkBody(listQuery, Object.fromEntries(context.query));
     const includeDisabled = truthIn(context.query, "include_disabled");
@@ -300,7 +323,7 @@ const narrows = ({ name: _, disabled, ...others }: KeyChangesBody): boolean =>
  */
 function changeableKey(
   context: RequestContext<unknown, AccountCaller>,
-  { directory, endpointPaths }: Dependencies,
+  { directory, endpointPaths }: Pick<Dependencies, "directory" | "endpointPaths">,
   body?: KeyChangesBody,
 ): LlmKeyReference {
   const [reference, caller] = [referenceOf(context), callerOf(context)];
@@ -333,7 +356,19 @@ export const getKey = defineEndpoint({
   summary: "Show an LLM key.",
   description: "Returns the record, and a copy of it as `data` for OpenRouter's clients.",
   response: () => llmKeyObjectSchema().extend({ data: llmKeyObjectSchema() }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      | "ledger"
+      | "ledgerStore"
+      | "llmKeyEditor"
+      | "directory"
+      | "counters"
+      | "endpointPaths"
+      | "clock"
+    >,
+  ) {
     const key = deps.llmKeyEditor.find(referenceOf(context));
     const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
     return context.json({ ...data, data });
@@ -352,7 +387,21 @@ export const changeKey = defineEndpoint({
     "unless its operator makes the change, within 15 minutes after signing in.",
   body: changeKeySchema,
   response: () => z.object({ data: llmKeyObjectSchema() }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      | "ledger"
+      | "ledgerStore"
+      | "operatorWorkspaceId"
+      | "llmKeyEditor"
+      | "directory"
+      | "security"
+      | "counters"
+      | "endpointPaths"
+      | "clock"
+    >,
+  ) {
     const { llmKeyEditor } = deps;
     const changes = changesOf(context.body, deps.endpointPaths);
     const reference = changeableKey(context, deps, context.body);
@@ -436,7 +485,21 @@ export const rotateKey = defineEndpoint({
         .optional()
         .describe("When the old secret expires, if there is a grace period."),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      | "ledger"
+      | "ledgerStore"
+      | "operatorWorkspaceId"
+      | "llmKeyEditor"
+      | "directory"
+      | "security"
+      | "counters"
+      | "endpointPaths"
+      | "clock"
+    >,
+  ) {
     const { grace_seconds: graceSeconds = 0 } = context.body;
     const grace =
       graceSeconds === 0 ? {} : { previousUntilMs: deps.clock.nowMs() + graceSeconds * 1_000 };

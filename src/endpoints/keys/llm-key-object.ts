@@ -353,7 +353,10 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
 
 /** Returns the public records of keys of one workspace. */
 export async function keyObjects(
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    "ledger" | "ledgerStore" | "directory" | "counters" | "endpointPaths" | "clock"
+  >,
   { workspace, keys }: { workspace: Workspace; keys: readonly LlmKey[] },
 ): Promise<AnswerOf<typeof llmKeyObjectSchema>[]> {
   const nowMs = deps.clock.nowMs();
@@ -376,7 +379,10 @@ export async function keyObjects(
 
 /** Returns the public record of one key. */
 export async function keyObject(
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    "ledger" | "ledgerStore" | "directory" | "counters" | "endpointPaths" | "clock"
+  >,
   { workspace, key }: { workspace: Workspace; key: LlmKey },
 ): Promise<AnswerOf<typeof llmKeyObjectSchema> | undefined> {
   const [data] = await keyObjects(deps, { workspace, keys: [key] });

@@ -109,7 +109,11 @@ function assertCovered(held: readonly Scope[], wanted: readonly Scope[]): void {
  * `insufficient_scope`.
  */
 async function assertStillHeld(
-  { directory, people, managementKeyEditor }: Dependencies,
+  {
+    directory,
+    people,
+    managementKeyEditor,
+  }: Pick<Dependencies, "managementKeyEditor" | "directory" | "people">,
   caller: AccountCaller,
   { id, workspaceId, scopes: wanted }: ManagementKey,
 ): Promise<void> {
@@ -131,7 +135,11 @@ async function assertStillHeld(
 }
 
 const recordOf = (
-  { directory, clock, operatorWorkspaceId }: Dependencies,
+  {
+    directory,
+    clock,
+    operatorWorkspaceId,
+  }: Pick<Dependencies, "operatorWorkspaceId" | "directory" | "clock">,
   key: ManagementKey,
 ): AnswerOf<typeof managementKeyObjectSchema> =>
   managementKeyObject(key, {
@@ -154,7 +162,13 @@ export const createManagementKey = defineEndpoint({
     "write:management-keys, a key of the first workspace has an operator's rights, so only operators create it.",
   body: createSchema,
   response: () => z.object({ key: z.string(), data: managementKeyObjectSchema() }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "operatorWorkspaceId" | "managementKeyEditor" | "directory" | "people" | "clock"
+    >,
+  ) {
     const caller = context.caller;
     const { workspace } = caller;
     const { name, description, scopes: wanted, expires_at: expiresAt } = context.body;
@@ -185,7 +199,10 @@ export const listManagementKeys = defineEndpoint({
   query: z.object({ include_invalid: z.enum(["true", "false"]).optional() }),
   response: () =>
     z.object({ object: z.literal("list"), data: z.array(managementKeyObjectSchema()) }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "managementKeys" | "directory" | "clock">,
+  ) {
     const { workspace } = context.caller;
     const includeInvalid = truthIn(context.query, "include_invalid");
     const keys = await deps.managementKeys.list(workspace.id, {

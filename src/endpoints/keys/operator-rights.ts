@@ -50,7 +50,11 @@ export function assertNoRights(wanted: boolean | null | undefined): void {
  */
 export function rightsAfterChange(
   caller: AccountCaller,
-  { key, wanted, deps }: { key: LlmKey; wanted: boolean | null | undefined; deps: Dependencies },
+  {
+    key,
+    wanted,
+    deps,
+  }: { key: LlmKey; wanted: boolean | null | undefined; deps: Pick<Dependencies, "clock"> },
 ): OperatorRights | undefined {
   if (wanted === true) {
     const operatorId = givingOperator(caller, deps);
@@ -80,7 +84,10 @@ const scopesOfOthers = scopes.filter((scope) => scope !== operatorScope);
  */
 export async function withdrawRightsOf(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    "operatorWorkspaceId" | "llmKeys" | "managementKeyEditor" | "directory" | "security" | "clock"
+  >,
   userId: string,
 ): Promise<void> {
   const { llmKeys, directory, clock, managementKeyEditor, operatorWorkspaceId } = deps;
@@ -104,7 +111,7 @@ export const holderOf = (caller: Caller): { holderUserId?: string } =>
  */
 export async function tellRights(
   context: RequestContext<unknown>,
-  { security, operatorWorkspaceId }: Dependencies,
+  { security, operatorWorkspaceId }: Pick<Dependencies, "operatorWorkspaceId" | "security">,
   { before, after }: { before: LlmKey | undefined; after: LlmKey },
 ): Promise<void> {
   const [had, has] = [before?.operatorUserId !== undefined, after.operatorUserId !== undefined];

@@ -38,7 +38,7 @@ const redirectUrlOf = ({ publicUrl }: Pick<Dependencies, "publicUrl">): string =
 /** Returns a server that is used with OAuth. Throws `not_found`, `bad_request` and `forbidden`. */
 async function serverOf(
   { caller }: PersonContext,
-  { id, deps }: { id: string; deps: Dependencies },
+  { id, deps }: { id: string; deps: Pick<Dependencies, "upstreamServers"> },
 ): Promise<UpstreamServer> {
   const server = await deps.upstreamServers.find(caller.workspace.id, id);
   if (server === undefined)
@@ -64,7 +64,7 @@ export const connectMcpServer = defineEndpoint({
   path: "/mcp-servers/:id/connect",
   summary: "Connect an MCP server as the person who is signed in.",
   redirects: true,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "upstreamServers" | "mcpGrants" | "publicUrl">) {
     const server = await serverOf(context, { id: context.param("id"), deps });
     const location = await deps.mcpGrants.begin(server, {
       user: personOf(context),
@@ -98,7 +98,7 @@ export const finishMcpConnection = defineEndpoint({
     error_description: z.string().max(2_000).optional(),
   }),
   response: () => z.object({ connected: z.literal(true), id: z.string() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "upstreamServers" | "mcpGrants">) {
     const { query } = context;
     const [state, code, iss, error] = ["state", "code", "iss", "error"].map((name) =>
       query.get(name),
@@ -202,7 +202,7 @@ export const disconnectMcpServer = defineEndpoint({
   path: "/mcp-servers/:id/connection",
   summary: "Disconnect an MCP server.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "upstreamServers" | "mcpGrants">) {
     const server = await serverOf(context, { id: context.param("id"), deps });
     await deps.mcpGrants.remove(server, personOf(context));
     return context.json({ deleted: true, id: server.id });

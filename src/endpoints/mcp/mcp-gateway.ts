@@ -51,7 +51,7 @@ const limitsOf = (context: RequestContext<unknown, ToolCaller>): ToolLimits => (
 /** Returns the servers that a path names. Throws `not_found`. */
 async function serversAt(
   id: string,
-  { caller, deps }: { caller: ToolCaller; deps: Dependencies },
+  { caller, deps }: { caller: ToolCaller; deps: Pick<Dependencies, "upstreamServers"> },
 ): Promise<UpstreamServer[]> {
   const visible = await deps.upstreamServers.visibleTo(caller.workspace.id);
   if (id === allServers) return visible;
@@ -77,7 +77,7 @@ function assertInference(caller: ToolCaller): void {
 
 /** Writes the call of a tool that may change something to the audit log, before it is called. */
 const auditer =
-  (context: RequestContext, deps: Dependencies): AgentRequest["audit"] =>
+  (context: RequestContext, deps: Pick<Dependencies, "security">): AgentRequest["audit"] =>
   async (tool: ExposedTool) => {
     const actor = actorOf(context.caller);
     if (actor === undefined || context.caller.kind === "anonymous") return;
@@ -96,7 +96,10 @@ const auditer =
 
 async function handle(
   context: RequestContext<unknown, ToolCaller>,
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    "security" | "upstreamServers" | "agentServer" | "counters" | "publicUrl"
+  >,
 ): Promise<Answer> {
   checkTransport(context, deps.publicUrl());
   const { caller } = context;

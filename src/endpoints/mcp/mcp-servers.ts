@@ -266,7 +266,7 @@ const readerOf = (context: AccountContext): ServerUser => ({
 /** Returns the record of one server, with its tools. */
 async function answered(
   context: AccountContext,
-  { server, deps }: { server: UpstreamServer; deps: Dependencies },
+  { server, deps }: { server: UpstreamServer; deps: Pick<Dependencies, "upstreamServers"> },
 ) {
   const [read] = await deps.upstreamServers.withTools([server], readerOf(context));
   if (read === undefined) throw new Error("a server was read and is not there");
@@ -282,7 +282,7 @@ export const listMcpServers = defineEndpoint({
   access: reads,
   summary: "List upstream MCP servers.",
   response: () => z.object({ object: z.literal("list"), data: z.array(serverObjectSchema()) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "upstreamServers">) {
     const servers = await deps.upstreamServers.visibleTo(workspaceIdOf(context));
     const read = await deps.upstreamServers.withTools(servers, readerOf(context));
     const workspaceId = workspaceIdOf(context);
@@ -301,7 +301,7 @@ export const getMcpServer = defineEndpoint({
   access: reads,
   summary: "Get an upstream MCP server.",
   response: serverObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "upstreamServers">) {
     const server = await deps.upstreamServers.find(workspaceIdOf(context), context.param("id"));
     if (server === undefined)
       throw new GatewayError(
@@ -339,7 +339,7 @@ export const createMcpServer = defineEndpoint({
     "until it is accepted (POST /mcp-servers/{id}/refresh). Headers are stored encrypted and never shown again.",
   body: newServerSchema,
   response: serverObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "upstreamServers" | "clock">) {
     const { body } = context;
     const id = body.id ?? idFrom(body.name);
     const server: WorkspaceServer = {
@@ -397,7 +397,7 @@ export const changeMcpServer = defineEndpoint({
   summary: "Change an upstream MCP server.",
   body: serverChangesSchema,
   response: serverObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "upstreamServers" | "clock">) {
     const { body } = context;
     const before = await deps.upstreamServers.ownedBy(workspaceIdOf(context), context.param("id"));
     const server: WorkspaceServer = {
@@ -450,7 +450,7 @@ export const refreshMcpServer = defineEndpoint({
     "the operator's servers.",
   body: refreshSchema,
   response: serverObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "operatorWorkspaceId" | "upstreamServers">) {
     const { accept } = context.body;
     const server = await deps.upstreamServers.find(workspaceIdOf(context), context.param("id"));
     if (server === undefined)

@@ -50,7 +50,13 @@ export async function operatorOf(
   };
 }
 
-async function handle(context: RequestContext<unknown>, deps: Dependencies): Promise<Answer> {
+async function handle(
+  context: RequestContext<unknown>,
+  deps: Pick<
+    Dependencies,
+    "operatorWorkspaceId" | "people" | "mcp" | "counters" | "clock" | "publicUrl"
+  >,
+): Promise<Answer> {
   checkTransport(context, deps.publicUrl());
   const { caller } = context;
   assert(caller.kind !== "anonymous" && caller.kind !== "session", "the door lets in keys alone");
@@ -81,7 +87,9 @@ async function handle(context: RequestContext<unknown>, deps: Dependencies): Pro
 }
 
 /** The MCP server (Model Context Protocol, streamable HTTP, stateless). */
-export const mcp = defineEndpoint<Dependencies>({
+export const mcp = defineEndpoint<
+  Pick<Dependencies, "operatorWorkspaceId" | "people" | "mcp" | "counters" | "clock" | "publicUrl">
+>({
   method: "POST",
   path: "/mcp",
   base: "api",

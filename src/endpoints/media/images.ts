@@ -98,7 +98,19 @@ interface Place extends Pick<Endpoint<Dependencies>, "path" | "summary"> {
 }
 
 const endpointAt = ({ path, summary, operation, form = "openai", fields, files }: Place) =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint<
+    Pick<
+      Dependencies,
+      | "inference"
+      | "presets"
+      | "spool"
+      | "hostedFiles"
+      | "idempotentAnswers"
+      | "counters"
+      | "clock"
+      | "publicUrl"
+    >
+  >({
     method: "POST",
     path,
     base: "api",
@@ -173,7 +185,7 @@ export const openrouterImages = endpointAt({
 });
 
 /** Shows a picture that is hosted for an hour. Its address is its credential. */
-export const imageContent = defineEndpoint<Dependencies>({
+export const imageContent = defineEndpoint<Pick<Dependencies, "hostedFiles">>({
   method: "GET",
   path: "/images/content/:token",
   base: "api",
@@ -203,7 +215,17 @@ export const imageContent = defineEndpoint<Dependencies>({
 interface Asked {
   operation: ImageOperation;
   form: ImageRequest["form"];
-  dependencies: Dependencies;
+  dependencies: Pick<
+    Dependencies,
+    | "inference"
+    | "presets"
+    | "spool"
+    | "hostedFiles"
+    | "idempotentAnswers"
+    | "counters"
+    | "clock"
+    | "publicUrl"
+  >;
 }
 
 async function answerImages(context: RequestContext, asked: Asked): Promise<Reply> {
@@ -277,7 +299,11 @@ async function serve(
     call,
     request,
     dependencies,
-  }: { call: InferenceCall; request: ImageRequest; dependencies: Dependencies },
+  }: {
+    call: InferenceCall;
+    request: ImageRequest;
+    dependencies: Pick<Dependencies, "inference" | "hostedFiles" | "clock" | "publicUrl">;
+  },
 ): Promise<Reply> {
   const served = await execute(dependencies.inference, call);
   if (served.kind === "stream")

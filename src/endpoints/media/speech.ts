@@ -25,7 +25,9 @@ import { mediaHeaders, readMedia, type MediaBody } from "./read-media.ts";
 const names = { names: unreachable } as const;
 
 /** Speaks a text (OpenAI's `POST /audio/speech`). */
-export const audioSpeech = defineEndpoint<Dependencies>({
+export const audioSpeech = defineEndpoint<
+  Pick<Dependencies, "inference" | "presets" | "spool" | "idempotentAnswers" | "counters" | "clock">
+>({
   method: "POST",
   path: "/audio/speech",
   base: "api",
@@ -57,7 +59,13 @@ export const audioSpeech = defineEndpoint<Dependencies>({
   handle: answerSpeech,
 });
 
-async function answerSpeech(context: RequestContext, dependencies: Dependencies): Promise<Answer> {
+async function answerSpeech(
+  context: RequestContext,
+  dependencies: Pick<
+    Dependencies,
+    "inference" | "presets" | "spool" | "idempotentAnswers" | "counters" | "clock"
+  >,
+): Promise<Answer> {
   const sent = await readMedia(context, {
     services: dependencies,
     limits: {
@@ -75,7 +83,10 @@ async function answerSpeech(context: RequestContext, dependencies: Dependencies)
 
 function answerSent(
   context: RequestContext,
-  { dependencies, sent: { body, presetId } }: { dependencies: Dependencies; sent: MediaBody },
+  {
+    dependencies,
+    sent: { body, presetId },
+  }: { dependencies: Pick<Dependencies, "inference" | "counters" | "clock">; sent: MediaBody },
 ): Promise<Answer> {
   return whileCounted(
     context,

@@ -54,7 +54,18 @@ interface Place extends Pick<Endpoint<Dependencies>, "path" | "summary"> {
 }
 
 const endpointAt = ({ path, summary, task, more }: Place) =>
-  defineEndpoint<Dependencies>({
+  defineEndpoint<
+    Pick<
+      Dependencies,
+      | "inference"
+      | "presets"
+      | "spool"
+      | "audioBytesMax"
+      | "idempotentAnswers"
+      | "counters"
+      | "clock"
+    >
+  >({
     method: "POST",
     path,
     base: "api",
@@ -95,7 +106,10 @@ export const audioTranslations = endpointAt({
 
 interface Asked {
   task: TranscriptionRequest["task"];
-  dependencies: Dependencies;
+  dependencies: Pick<
+    Dependencies,
+    "inference" | "presets" | "spool" | "audioBytesMax" | "idempotentAnswers" | "counters" | "clock"
+  >;
 }
 
 async function answerTranscription(context: RequestContext, asked: Asked): Promise<Reply> {

@@ -9,10 +9,14 @@ import {
   chatOfGenerate,
   chatOfOllama,
 } from "../../inference/surfaces/ollama/chat-request.ts";
-import type { Dependencies } from "../dependencies.ts";
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
-import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/read-call.ts";
+import {
+  inferenceBodyBytesMax,
+  withCall,
+  type CallReader,
+  type CallServices,
+} from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { ReshapedFrames } from "../doors/reshaped-frames.ts";
 import { encodeOllamaError, ollamaDoor } from "./door.ts";
@@ -25,7 +29,7 @@ interface Asked {
 
 async function answerAs(
   { form, reshape }: Asked,
-  { context, deps }: { context: RequestContext; deps: Dependencies },
+  { context, deps }: { context: RequestContext; deps: CallServices },
 ): Promise<Answer> {
   const { clock } = deps;
   const text = await readJsonText(context.request, inferenceBodyBytesMax);
@@ -88,7 +92,7 @@ const counts = {
 };
 
 /** Chats in Ollama's form. */
-export const ollamaChat = defineEndpoint<Dependencies>({
+export const ollamaChat = defineEndpoint<CallServices>({
   ...shared,
   path: "/api/chat",
   alsoAt: ["/ollama/api/chat"],
@@ -109,7 +113,7 @@ export const ollamaChat = defineEndpoint<Dependencies>({
 });
 
 /** Completes a prompt in Ollama's form. */
-export const ollamaGenerate = defineEndpoint<Dependencies>({
+export const ollamaGenerate = defineEndpoint<CallServices>({
   ...shared,
   path: "/api/generate",
   alsoAt: ["/ollama/api/generate"],

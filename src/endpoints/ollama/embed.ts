@@ -25,7 +25,10 @@ interface EmbedForm {
 /** Answers a request for vectors: OpenAI's own, under other names. */
 function embedIn(
   { inputOf, render }: EmbedForm,
-  { context, deps }: { context: RequestContext; deps: Dependencies },
+  {
+    context,
+    deps,
+  }: { context: RequestContext; deps: Pick<Dependencies, "inference" | "counters" | "clock"> },
 ): Promise<Reply> {
   const { counters, inference, clock } = deps;
   return withSurfaceCall(
@@ -68,7 +71,7 @@ const shared = {
 } as const;
 
 /** Returns vectors of texts in Ollama's form. */
-export const ollamaEmbed = defineEndpoint<Dependencies>({
+export const ollamaEmbed = defineEndpoint<Pick<Dependencies, "inference" | "counters" | "clock">>({
   ...shared,
   path: "/api/embed",
   alsoAt: ["/ollama/api/embed"],
@@ -94,7 +97,9 @@ export const ollamaEmbed = defineEndpoint<Dependencies>({
 });
 
 /** Returns the vector of one text in Ollama's older form. */
-export const ollamaEmbeddings = defineEndpoint<Dependencies>({
+export const ollamaEmbeddings = defineEndpoint<
+  Pick<Dependencies, "inference" | "counters" | "clock">
+>({
   ...shared,
   path: "/api/embeddings",
   alsoAt: ["/ollama/api/embeddings"],

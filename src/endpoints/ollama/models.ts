@@ -37,7 +37,10 @@ const entryOf = (model: CatalogModel) => ({
   details: detailsOf(model),
 });
 
-function listedModels(context: RequestContext, deps: Dependencies): CatalogModel[] {
+function listedModels(
+  context: RequestContext,
+  deps: Pick<Dependencies, "inference">,
+): CatalogModel[] {
   const isListed = isListedFor(deps, context.caller);
   const among = [...modelsToList(deps, context.caller), ...namedModels(deps.inference.catalog())];
   return among.filter(
@@ -49,7 +52,7 @@ function listedModels(context: RequestContext, deps: Dependencies): CatalogModel
 }
 
 /** Lists models in Ollama's form. */
-export const ollamaTags = defineEndpoint<Dependencies>({
+export const ollamaTags = defineEndpoint<Pick<Dependencies, "inference">>({
   ...shared,
   method: "GET",
   path: "/api/tags",
@@ -94,7 +97,7 @@ function shownDetails(model: CatalogModel) {
 }
 
 /** Shows a model in Ollama's form. */
-export const ollamaShow = defineEndpoint<Dependencies>({
+export const ollamaShow = defineEndpoint<Pick<Dependencies, "inference">>({
   ...shared,
   method: "POST",
   path: "/api/show",
@@ -112,7 +115,7 @@ export const ollamaShow = defineEndpoint<Dependencies>({
 });
 
 /** Lists no model as loaded: providers load their models themselves. */
-export const ollamaPs = defineEndpoint<Dependencies>({
+export const ollamaPs = defineEndpoint<unknown>({
   ...shared,
   method: "GET",
   path: "/api/ps",
@@ -123,7 +126,7 @@ export const ollamaPs = defineEndpoint<Dependencies>({
 });
 
 /** Shows the version of Ollama's API. */
-export const ollamaVersion = defineEndpoint<Dependencies>({
+export const ollamaVersion = defineEndpoint<unknown>({
   ...shared,
   access: { open: true },
   counting: "none",

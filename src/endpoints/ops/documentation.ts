@@ -66,7 +66,7 @@ export const docs = defineEndpoint({
   ...site,
   path: "/docs",
   summary: "Show the documentation.",
-  handle: (context, deps: Dependencies) => siteResponse(context, deps, ""),
+  handle: (context, deps: Pick<Dependencies, "documentation">) => siteResponse(context, deps, ""),
 });
 
 /**
@@ -77,7 +77,7 @@ export const docsFile = defineEndpoint({
   ...site,
   path: "/docs/:file",
   summary: "Show llms.txt, llms-full.txt or the search index.",
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "documentation">) {
     const name = context.param("file");
     const section = (await deps.documentation()).sections.find(({ slug }) => slug === name);
     const first = section?.pages[0];
@@ -92,7 +92,7 @@ export const docsPage = defineEndpoint({
   ...site,
   path: "/docs/:section/:page",
   summary: "Show a page of the documentation, or its Markdown.",
-  handle: (context, deps: Dependencies) =>
+  handle: (context, deps: Pick<Dependencies, "documentation">) =>
     siteResponse(context, deps, `${context.param("section")}/${context.param("page")}`),
 });
 
@@ -101,5 +101,6 @@ export const llmsText = defineEndpoint({
   ...site,
   path: "/llms.txt",
   summary: "Show the documentation's index for agents.",
-  handle: (context, deps: Dependencies) => siteResponse(context, deps, "llms.txt"),
+  handle: (context, deps: Pick<Dependencies, "documentation">) =>
+    siteResponse(context, deps, "llms.txt"),
 });

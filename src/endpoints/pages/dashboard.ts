@@ -159,7 +159,7 @@ export const dashboardAsset = defineEndpoint({
   path: "/assets/:file",
   summary: "Show a script or style sheet of the dashboard.",
   otherResponseTypes: ["text/html"],
-  handle: (context, deps: Dependencies) =>
+  handle: (context, deps: Pick<Dependencies, "dashboard">) =>
     fileResponse(context, deps, `assets/${context.param("file")}`),
 });
 
@@ -169,6 +169,6 @@ export const dashboardFont = defineEndpoint({
   path: "/fonts/:file",
   summary: "Show a font of the dashboard.",
   otherResponseTypes: ["text/html"],
-  handle: (context, deps: Dependencies) =>
+  handle: (context, deps: Pick<Dependencies, "dashboard">) =>
     fileResponse(context, deps, `fonts/${context.param("file")}`),
 });

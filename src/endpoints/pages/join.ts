@@ -35,8 +35,10 @@ import { submitNewAccount, tokenFormSchema, tokenOf, type Typed } from "./new-ac
 const joinPath = (token: string): string => `/join?token=${encodeURIComponent(token)}`;
 
 /** Returns where the browser goes after accepting: inside, or to a page that says so. */
-const joinedPath = ({ dashboard }: Dependencies, organizationId: string): string =>
-  dashboard.isOn ? "/dashboard" : `/join?joined=${encodeURIComponent(organizationId)}`;
+const joinedPath = (
+  { dashboard }: Pick<Dependencies, "dashboard">,
+  organizationId: string,
+): string => (dashboard.isOn ? "/dashboard" : `/join?joined=${encodeURIComponent(organizationId)}`);
 
 /** Returns the form for an existing account, shown below the one for a new account. */
 const existingAccount = (token: string) =>
@@ -135,7 +137,7 @@ export const joinPage = defineEndpoint({
     token: z.string().optional(),
     joined: z.string().optional().describe("Id of the organisation that was joined."),
   }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "clock">) {
     const token = tokenOf(context.query);
     const state = await joinStateOf(context, deps, {
       token,
@@ -155,7 +157,13 @@ export const submitJoin = defineEndpoint({
   summary: "Accept an invitation (form of the page).",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
-  handle: (context, deps: Dependencies) =>
+  handle: (
+    context,
+    deps: Pick<
+      Dependencies,
+      "operatorWorkspaceId" | "people" | "security" | "dashboard" | "clock" | "publicUrl"
+    >,
+  ) =>
     submitNewAccount(context, deps, {
       async read(form) {
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
@@ -192,7 +200,13 @@ export const submitAcceptance = defineEndpoint({
   summary: "Accept an invitation with an existing account.",
   rawBody: acceptSchema,
   rawBodyType: formType,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      "operatorWorkspaceId" | "people" | "security" | "dashboard" | "clock" | "publicUrl"
+    >,
+  ) {
     const form = await readForm(context, deps);
     try {
       const { token, current_password: password, code } = checkBody(acceptSchema, fieldsOf(form));

@@ -45,7 +45,7 @@ export interface Submission {
  */
 async function signUpOrIn(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   { person, entitlement, end }: Submission,
 ) {
   try {
@@ -74,7 +74,7 @@ async function signUpOrIn(
 /** Handles the form of a new account. The browser ends signed in, or sees what is wrong. */
 export async function submitNewAccount(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   {
     read,
     again,
@@ -133,7 +133,7 @@ const unclaimed = (isDead: boolean): Page =>
   });
 
 async function claimPageOf(
-  { people: { claim } }: Dependencies,
+  { people: { claim } }: Pick<Dependencies, "people">,
   token: string,
   typed: Typed,
 ): Promise<{ page: Page; status: number }> {
@@ -149,7 +149,7 @@ export const claimPage = defineEndpoint({
   path: "/claim",
   summary: "Show the page that claims the owner account.",
   query: z.object({ token: z.string().optional() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "clock">) {
     if (deps.people.claim.isClaimed && (await personOf(context, deps)) !== undefined)
       return redirect(context, "/");
     const { page, status } = await claimPageOf(deps, tokenOf(context.query), {});
@@ -165,7 +165,10 @@ export const submitClaim = defineEndpoint({
   summary: "Claim the owner account (form of the page).",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
-  handle: (context, deps: Dependencies) =>
+  handle: (
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) =>
     submitNewAccount(context, deps, {
       async read(form) {
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
@@ -217,7 +220,7 @@ const sentPage = messagePage({
 
 const signUpFormSchema = z.object({ ...newPersonFields, token: z.string().max(50).default("") });
 
-const isOpen = ({ people: { claim, settings } }: Dependencies): boolean =>
+const isOpen = ({ people: { claim, settings } }: Pick<Dependencies, "people">): boolean =>
   claim.isClaimed && settings.signUp === "open";
 
 /** Shows the page where an account is created, where sign-up is open. */
@@ -234,7 +237,7 @@ export const signUpPage = defineEndpoint({
     return_to: z.string().max(4_000).optional().describe("Path to return to, within this service."),
     sent: z.string().optional(),
   }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "referrals" | "clock">) {
     if (context.query.has("sent")) return pageResponse(context, sentPage);
     const returnTo = returnOf(context.query);
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
@@ -254,7 +257,10 @@ export const submitSignUp = defineEndpoint({
   summary: "Create an account (form of the page).",
   rawBody: signUpFormSchema,
   rawBodyType: formType,
-  handle: (context, deps: Dependencies) =>
+  handle: (
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) =>
     submitNewAccount(context, deps, {
       async read(form) {
         const { token, ...person } = checkBody(signUpFormSchema, fieldsOf(form));

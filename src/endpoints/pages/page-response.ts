@@ -136,7 +136,7 @@ export const secondFactorOf = (code: string): { code: string } | { backupCode: s
 /** Returns the person of the browser's session; undefined where there is none. */
 export function personOf(
   { request }: RequestContext<unknown>,
-  { people, clock }: Dependencies,
+  { people, clock }: Pick<Dependencies, "people" | "clock">,
 ): Promise<SessionCaller | undefined> {
   const cookie = sessionCookieOf(request.headers.get("cookie"));
   return cookie === undefined

@@ -31,7 +31,9 @@ const names: Readonly<Record<string, string>> = {
   postgres: "Database",
 };
 
-async function statusOf(deps: Dependencies): Promise<StatusFacts> {
+async function statusOf(
+  deps: Pick<Dependencies, "insights" | "routeHistory" | "clock">,
+): Promise<StatusFacts> {
   const {
     status,
     description,
@@ -63,7 +65,7 @@ export const statusPageEndpoint = defineEndpoint({
   method: "GET",
   path: "/status",
   summary: "Show the status page.",
-  handle: async (context, deps: Dependencies) =>
+  handle: async (context, deps: Pick<Dependencies, "insights" | "routeHistory" | "clock">) =>
     publicPage(context, statusPage(await statusOf(deps))),
 });
 
@@ -74,7 +76,10 @@ export const statusFeedEndpoint = defineEndpoint({
   path: statusFeedPath,
   summary: "Show incidents as an Atom feed.",
   otherResponseTypes: ["application/atom+xml"],
-  handle: async (context, deps: Dependencies) =>
+  handle: async (
+    context,
+    deps: Pick<Dependencies, "insights" | "routeHistory" | "clock" | "publicUrl">,
+  ) =>
     new Response(statusFeed(await statusOf(deps), deps.publicUrl()), {
       headers: {
         ...context.headers,
@@ -87,7 +92,10 @@ export const statusFeedEndpoint = defineEndpoint({
 
 const nobody = { kind: "anonymous", address: "" } as const;
 
-function entryOf(model: CatalogModel, { inference }: Dependencies): CatalogEntry {
+function entryOf(
+  model: CatalogModel,
+  { inference }: Pick<Dependencies, "inference">,
+): CatalogEntry {
   const shown = shownObject(model, { inference });
   const pricing: Readonly<Record<string, unknown>> = { ...shown.pricing };
   const number = (value: unknown): number | undefined =>
@@ -111,7 +119,7 @@ function entryOf(model: CatalogModel, { inference }: Dependencies): CatalogEntry
   };
 }
 
-const listed = (deps: Dependencies): readonly CatalogModel[] =>
+const listed = (deps: Pick<Dependencies, "inference">): readonly CatalogModel[] =>
   listModels(modelsToList(deps, nobody), {
     query: { ...parseModelListQuery(new URLSearchParams()), all: false },
     isRoutable: isListedFor(deps, nobody),
@@ -124,7 +132,7 @@ export const catalogPageEndpoint = defineEndpoint({
   method: "GET",
   path: "/catalog",
   summary: "Show the page of available models.",
-  handle: (context, deps: Dependencies) =>
+  handle: (context, deps: Pick<Dependencies, "inference">) =>
     publicPage(context, catalogPage(listed(deps).map((model) => entryOf(model, deps)))),
 });
 
@@ -134,7 +142,7 @@ export const catalogModelPageEndpoint = defineEndpoint({
   method: "GET",
   path: "/catalog/:owner/:model",
   summary: "Show the page of a model.",
-  handle(context, deps: Dependencies) {
+  handle(context, deps: Pick<Dependencies, "inference">) {
     const id = `${context.param("owner")}/${context.param("model")}`;
     const model = listed(deps).find((each) => each.id === id);
     if (model === undefined)

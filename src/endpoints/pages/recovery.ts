@@ -30,7 +30,7 @@ const noMail =
   "This service sends no mail. Ask the person who runs it for a link to choose another password.";
 
 const forgotPage = (
-  { people: { recovery } }: Dependencies,
+  { people: { recovery } }: Pick<Dependencies, "people">,
   typed: { email?: string; problem?: string } = {},
 ): Page =>
   messagePage({
@@ -67,7 +67,7 @@ export const forgotPasswordPage = defineEndpoint({
   path: "/forgot-password",
   summary: "Show the page that requests a password reset link.",
   query: z.object({ sent: z.string().optional() }),
-  handle: (context, deps: Dependencies) =>
+  handle: (context, deps: Pick<Dependencies, "people">) =>
     pageResponse(context, context.query.has("sent") ? sentPage : forgotPage(deps)),
 });
 
@@ -81,7 +81,7 @@ export const submitForgotPassword = defineEndpoint({
   summary: "Request a password reset link (form of the page).",
   rawBody: forgotSchema,
   rawBodyType: formType,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const form = await readForm(context, deps);
     try {
       const { email } = checkBody(forgotSchema, fieldsOf(form));
@@ -110,7 +110,7 @@ const resetForm = (token: string, problem?: string): Page =>
     },
   });
 
-const deadReset = ({ people: { recovery } }: Dependencies): Page =>
+const deadReset = ({ people: { recovery } }: Pick<Dependencies, "people">): Page =>
   messagePage({
     title: "This link does not work",
     sentences: [
@@ -132,7 +132,7 @@ export const resetPasswordPage = defineEndpoint({
   path: "/reset-password",
   summary: "Show the page that resets the password.",
   query: z.object({ token: z.string().optional() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people">) {
     const token = tokenOf(context.query);
     if (token === "") return redirect(context, "/forgot-password");
     if (await deps.people.recovery.acceptsReset(token))
@@ -151,7 +151,7 @@ export const submitPasswordReset = defineEndpoint({
   summary: "Reset the password (form of the page).",
   rawBody: resetSchema,
   rawBodyType: formType,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const { recovery, throttle } = deps.people;
     const form = await readForm(context, deps);
     try {
@@ -172,7 +172,7 @@ export const submitPasswordReset = defineEndpoint({
 
 /** Returns whether a link confirms the address of an account, or of one that is created with it. */
 const acceptsVerification = async (
-  { people: { recovery, pendingSignUps } }: Dependencies,
+  { people: { recovery, pendingSignUps } }: Pick<Dependencies, "people">,
   token: string,
 ): Promise<boolean> => (await recovery.acceptsVerification(token)) || pendingSignUps.accepts(token);
 
@@ -205,7 +205,7 @@ const verificationSent = messagePage({
  * address by itself proves nothing.
  */
 const deadVerification = (
-  { people: { recovery } }: Dependencies,
+  { people: { recovery } }: Pick<Dependencies, "people">,
   person: SessionCaller | undefined,
 ): Page =>
   messagePage({
@@ -235,7 +235,7 @@ export const verifyEmailPage = defineEndpoint({
   path: "/verify-email",
   summary: "Show the page that confirms an e-mail address.",
   query: z.object({ token: z.string().optional(), done: z.enum(["confirmed", "sent"]).optional() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "clock">) {
     const { query } = context;
     const done = query.get("done");
     if (done === "confirmed") return pageResponse(context, verified);
@@ -260,7 +260,7 @@ export const submitVerification = defineEndpoint({
     "With again in place of token, sends another link to the address of the signed-in account.",
   rawBody: verifySchema.partial().extend({ again: z.string().optional() }),
   rawBodyType: formType,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "clock" | "publicUrl">) {
     const { recovery, throttle, pendingSignUps } = deps.people;
     const form = await readForm(context, deps);
     const person = await personOf(context, deps);

@@ -76,7 +76,7 @@ interface Shown {
 
 function signInOf(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "publicUrl">,
   { returnTo, email, problem, done }: Shown,
 ) {
   const { claim, settings } = deps.people;
@@ -119,7 +119,7 @@ export const signInPage = defineEndpoint({
   path: "/sign-in",
   summary: "Show the sign-in page.",
   query: z.object({ return_to: returnField, note: noteField.optional() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "clock" | "publicUrl">) {
     const { query } = context;
     const returnTo = returnOf(query);
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
@@ -143,7 +143,10 @@ export const submitSignIn = defineEndpoint({
   summary: "Sign in (form of the page).",
   rawBody: signInSchema,
   rawBodyType: formType,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
     try {
@@ -186,7 +189,7 @@ export const secondFactorPage = defineEndpoint({
   path: "/sign-in/code",
   summary: "Show the page that asks for the second factor.",
   query: z.object({ return_to: returnField }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "clock">) {
     const returnTo = returnOf(context.query);
     if ((await personOf(context, deps)) !== undefined) return redirect(context, returnTo);
     if (pendingSecondFactor(context, deps) === undefined)
@@ -208,7 +211,10 @@ export const submitSecondFactor = defineEndpoint({
   summary: "Submit the second factor (form of the page).",
   rawBody: codeSchema,
   rawBodyType: formType,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
     // A second click may come after the first has signed in.
@@ -240,7 +246,7 @@ export const submitProviderSignIn = defineEndpoint({
   summary: "Sign in at an OpenID provider (form of the page).",
   rawBody: providerSchema,
   rawBodyType: formType,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
     try {
@@ -276,7 +282,7 @@ export const signOutPage = defineEndpoint({
   path: "/sign-out",
   summary: "Show the sign-out page.",
   query: z.object({ return_to: returnField }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "clock">) {
     const returnTo = returnOf(context.query);
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, signInPath(returnTo));
@@ -300,7 +306,7 @@ export const submitSignOut = defineEndpoint({
   summary: "Sign out (form of the page).",
   rawBody: z.object({ return_to: returnField }),
   rawBodyType: formType,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const returnTo = safeReturn((await readForm(context, deps)).get("return_to"));
     const { cookies } = await signOutOf(context, deps);
     return redirect(

@@ -94,7 +94,10 @@ export const startPage = defineEndpoint({
   method: "GET",
   path: "/",
   summary: "Show the start page.",
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "people" | "dashboard" | "clock" | "publicUrl" | "exampleModel">,
+  ) {
     // Claude Code checks its base URL with HEAD before the first request, follows no redirect, and
     // wants 200 or 404 (2.1.329 asks /api/hello, earlier versions the base URL itself).
     if (context.request.method === "HEAD")

@@ -44,7 +44,11 @@ interface Said {
 }
 
 /** Returns the page of a run: what is left, and the forms that add to it, let it go on or end it. */
-async function pageOf(deps: Dependencies, run: Run, said: Said) {
+async function pageOf(
+  deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock">,
+  run: Run,
+  said: Said,
+) {
   const { status, spent, limit, requests, max_requests: most } = await runObject(deps, run);
   const rows = facts([
     ["Spent", `${spent} of ${limit} USD`],
@@ -91,7 +95,7 @@ async function pageOf(deps: Dependencies, run: Run, said: Said) {
 /** Returns the run of the page, where the person's workspace has it. */
 async function runFor(
   { param }: { param: string },
-  { deps, person }: { deps: Dependencies; person: SessionCaller },
+  { deps, person }: { deps: Pick<Dependencies, "runs">; person: SessionCaller },
 ): Promise<Run | undefined> {
   return deps.runs.editor
     .find({ workspaceId: person.workspace.id, id: param })
@@ -107,7 +111,10 @@ export const resumePage = defineEndpoint({
   method: "GET",
   path: "/resume/:id",
   summary: "Show the page where a person adds to a run.",
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "people" | "clock">,
+  ) {
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, signInPath(placeOf(context)));
     const run = await runFor({ param: context.param("id") }, { deps, person });
@@ -143,7 +150,10 @@ export const submitResume = defineEndpoint({
   summary: "Add to a run (form of the page).",
   rawBody: z.object({ add: z.string().optional(), decision: z.enum(["add", "end"]).optional() }),
   rawBodyType: formType,
-  async handle(context: RequestContext, deps: Dependencies) {
+  async handle(
+    context: RequestContext,
+    deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "people" | "clock" | "publicUrl">,
+  ) {
     const form = await readForm(context, deps);
     const person = await personOf(context, deps);
     if (person === undefined)

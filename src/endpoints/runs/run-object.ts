@@ -99,7 +99,10 @@ function statusOf(
 }
 
 /** Returns what is left of a run's limit, in nano-USD; 0 for one that has ended. */
-async function leftOf(run: Run, { ledger, directory }: Dependencies): Promise<bigint> {
+async function leftOf(
+  run: Run,
+  { ledger, directory }: Pick<Dependencies, "ledger" | "directory">,
+): Promise<bigint> {
   const key = directory.runCaller(run.id)?.key;
   if (run.endedAtMs !== null || key === undefined) return 0n;
   const figures = await ledger.allocations.figures({
@@ -111,7 +114,10 @@ async function leftOf(run: Run, { ledger, directory }: Dependencies): Promise<bi
 }
 
 /** Returns the records of runs. */
-export async function runObjects(deps: Dependencies, runs: readonly Run[]): Promise<RunObject[]> {
+export async function runObjects(
+  deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock">,
+  runs: readonly Run[],
+): Promise<RunObject[]> {
   await deps.runs.flush();
   const totals = await deps.runs.store.totals(runs.map(({ id }) => id));
   const nowMs = deps.clock.nowMs();
@@ -154,7 +160,10 @@ export async function runObjects(deps: Dependencies, runs: readonly Run[]): Prom
 }
 
 /** Returns the record of one run. */
-export async function runObject(deps: Dependencies, run: Run): Promise<RunObject> {
+export async function runObject(
+  deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock">,
+  run: Run,
+): Promise<RunObject> {
   const [data] = await runObjects(deps, [run]);
   if (data === undefined) throw new Error("a run has no record");
   return data;

@@ -66,7 +66,10 @@ const requestOf = (record: GenerationRecord): AnswerOf<typeof requestSchema> => 
 });
 
 /** Returns a run with the runs in it and their requests. */
-export async function runTree(deps: Dependencies, run: Run) {
+export async function runTree(
+  deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "insights" | "clock">,
+  run: Run,
+) {
   const { runs, insights, clock } = deps;
   const tree = await runs.store.tree(run.id, runsMax);
   const records = await runObjects(deps, tree);

@@ -82,7 +82,7 @@ const answerSchema = () => z.object({ data: runSchema() });
  */
 async function runOf(
   context: RequestContext<unknown, LlmKeyCaller | AccountCaller>,
-  { runs, directory }: Dependencies,
+  { runs, directory }: Pick<Dependencies, "runs" | "directory">,
 ): Promise<Run> {
   const { caller } = context;
   const id = context.param("id");
@@ -111,7 +111,7 @@ export const createRun = defineEndpoint({
     "insufficient_balance.",
   body: newRunSchema,
   response: () => z.object({ key: z.string(), data: runSchema() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock">) {
     const caller: RunOpener = context.caller;
     const { run, secret } = await deps.runs.editor.open(caller, newRunOf(context.body));
     context.changed = run.id;
@@ -149,7 +149,7 @@ export const listRuns = defineEndpoint({
   query: documentedQuery,
   response: () =>
     z.object({ object: z.literal("list"), data: z.array(runSchema()), ...placeFields() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock">) {
     const {
       limit,
       cursor,
@@ -186,7 +186,10 @@ export const getRun = defineEndpoint({
     "Returns the run with the runs in it, and its newest requests with what each cost and how long it took. With the key of a run, " +
     "the id `self` is that run.",
   response: () => z.object({ data: runTreeSchema() }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "insights" | "clock">,
+  ) {
     const run = await runOf(context, deps);
     return context.json({ data: await runTree(deps, run) });
   },
@@ -221,7 +224,7 @@ export const changeRun = defineEndpoint({
     "what they left goes back once their last request is settled.",
   body: changesSchema,
   response: answerSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock">) {
     const { limit, status } = context.body;
     let run = await runOf(context, deps);
     if (status !== "ended") assertMayAdd(context, run);

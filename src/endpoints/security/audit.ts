@@ -140,7 +140,7 @@ const tableRowsMax = 10_000;
 /** Returns everything that meets the filters as one table, newest first. */
 async function table(
   query: AuditQuery,
-  { security, endpointPaths }: Dependencies,
+  { security, endpointPaths }: Pick<Dependencies, "security" | "endpointPaths">,
 ): Promise<string> {
   const found = await security.auditStore.list({ ...query, limit: tableRowsMax + 1 });
   const lines = found
@@ -195,7 +195,7 @@ export const listAuditLog = defineEndpoint({
       next_cursor: z.string().nullable(),
     }),
   encodeError: encodeContractError,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "security" | "endpointPaths">) {
     const { query } = context;
     const limit = limitOf(query.get("limit"));
     const wanted: AuditQuery = {

@@ -141,7 +141,16 @@ export const listCredentials = defineEndpoint({
       clock,
       endpointPaths,
       operatorWorkspaceId,
-    }: Dependencies,
+    }: Pick<
+      Dependencies,
+      | "operatorWorkspaceId"
+      | "llmKeys"
+      | "managementKeys"
+      | "directory"
+      | "security"
+      | "endpointPaths"
+      | "clock"
+    >,
   ) {
     const { id } = workspaceOf(context);
     const nowMs = clock.nowMs();
@@ -183,7 +192,7 @@ export const changeKeyPrivacy = defineEndpoint({
   description: "Takes the settings of PATCH /security/privacy, for this key and its child keys.",
   body: privacyChangesSchema,
   response: () => z.object({ id: z.string(), privacy: privacySchema() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "inference" | "llmKeyEditor" | "security">) {
     const workspaceId = workspaceOf(context).id;
     const { id } = deps.llmKeyEditor.find({ workspaceId, hash: context.param("hash") });
     const privacy = await deps.security.privacyEditor.change(

@@ -52,7 +52,7 @@ export const privacyObject = ({
  * since it would block no provider. Throws `bad_request`.
  */
 export function privacyChanges(
-  { inference }: Dependencies,
+  { inference }: Pick<Dependencies, "inference">,
   body: z.infer<typeof privacyChangesSchema>,
 ): Partial<Privacy> {
   const names = body.blocked_providers;
@@ -133,7 +133,7 @@ export const changePrivacy = defineEndpoint({
     "what is stored. Answers 409 if the gateway has no archive.",
   body: workspacePrivacyChangesSchema,
   response: workspacePrivacySchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "inference" | "insights" | "security">) {
     const workspaceId = workspaceOf(context).id;
     const { keep_contents: keepsContents } = context.body;
     const { archive } = deps.insights;

@@ -88,7 +88,7 @@ export const unlinkSignInMethod = defineEndpoint({
  */
 async function assertOwner(
   context: RequestContext<unknown, SessionCaller>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "clock">,
   password: string | undefined,
 ): Promise<void> {
   const { people, clock } = deps;
@@ -117,7 +117,7 @@ async function assertOwner(
 
 /** Throws `conflict` where credits would be lost without the owner's consent. */
 export async function assertNothingLeft(
-  { ledger }: Dependencies,
+  { ledger }: Pick<Dependencies, "ledger">,
   workspaceId: string,
   confirm: boolean,
 ): Promise<void> {
@@ -140,7 +140,20 @@ export async function assertNothingLeft(
  */
 export async function deleteWithKeys(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    | "operatorWorkspaceId"
+    | "llmKeys"
+    | "llmKeyEditor"
+    | "managementKeys"
+    | "managementKeyEditor"
+    | "directory"
+    | "people"
+    | "userEditor"
+    | "security"
+    | "consent"
+    | "clock"
+  >,
   { userId, by }: { userId: string; by: string | null },
 ): Promise<ClosedWorkspace[]> {
   await deps.userEditor.find(userId);
@@ -191,7 +204,24 @@ export const deleteAccount = defineEndpoint({
       id: z.string(),
       closed_workspaces: z.array(z.string()),
     }),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<
+      Dependencies,
+      | "ledger"
+      | "operatorWorkspaceId"
+      | "llmKeys"
+      | "llmKeyEditor"
+      | "managementKeys"
+      | "managementKeyEditor"
+      | "directory"
+      | "people"
+      | "userEditor"
+      | "security"
+      | "consent"
+      | "clock"
+    >,
+  ) {
     const {
       user: { id },
     } = sessionOf(context);
@@ -228,7 +258,7 @@ export const changeEmail = defineEndpoint({
     "/api/auth/verify-email takes the token of the link.",
   body: emailSchema,
   response: () => z.object({ requested: z.literal(true) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "clock">) {
     const { new_email: email, password } = context.body;
     deps.people.recovery.assertMail();
     await assertOwner(context, deps, password);

@@ -63,7 +63,7 @@ export const passkeyRegistrationOptions = defineEndpoint({
   path: "/api/auth/passkey/generate-register-options",
   summary: "Start adding a passkey.",
   response: () => optionsSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const answer = await delegate(context, deps, {
       method: "GET",
       path: "/passkey/generate-register-options",
@@ -84,7 +84,7 @@ export const addPasskey = defineEndpoint({
   summary: "Add a passkey.",
   body: registrationSchema,
   response: passkeyObjectSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const answer = await delegate(context, deps, {
       method: "POST",
       path: "/passkey/verify-registration",
@@ -102,7 +102,7 @@ export const passkeySignInOptions = defineEndpoint({
   path: "/api/auth/passkey/generate-authenticate-options",
   summary: "Start signing in with a passkey.",
   response: () => optionsSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     await deps.people.throttle.count({ address: context.clientAddress() });
     const answer = await delegate(context, deps, {
       method: "GET",
@@ -124,7 +124,10 @@ export const signInWithPasskey = defineEndpoint({
   summary: "Sign in with a passkey.",
   body: assertionSchema,
   response: () => successSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) {
     const { answer } = await signInWithPasskeyAnswer(context, deps, context.body);
     return answerWith(context, answer, { success: true });
   },
@@ -138,7 +141,7 @@ export const listPasskeys = defineEndpoint({
   path: "/api/auth/passkey/list-user-passkeys",
   summary: "List the passkeys of the account.",
   response: () => z.object({ object: z.literal("list"), data: z.array(passkeyObjectSchema()) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const answer = await delegate(context, deps, {
       method: "GET",
       path: "/passkey/list-user-passkeys",

@@ -31,7 +31,10 @@ export const getSession = defineEndpoint({
   description:
     "A session that is used is extended once a day by this route, together with its cookie.",
   response: currentSessionSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "people" | "referrals" | "payments" | "publicUrl">,
+  ) {
     // The library prolongs the session where that is due, and sets the cookie again.
     const { cookies } = await delegate(context, deps, { method: "GET", path: "/get-session" });
     return answerWith(
@@ -169,7 +172,7 @@ export const changePassword = defineEndpoint({
   summary: "Change the password and end every other session.",
   body: passwordSchema,
   response: () => signedInSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const { current_password: currentPassword, new_password: newPassword } = context.body;
     const attempt = { ...attemptOf(context), email: sessionOf(context).user.email };
     await deps.people.throttle.count(attempt);

@@ -43,7 +43,7 @@ const cookieOf = (context: RequestContext<unknown>, name: string): string | unde
     ?.slice(name.length + 1) || undefined;
 
 function setCookie(
-  { publicUrl }: Dependencies,
+  { publicUrl }: Pick<Dependencies, "publicUrl">,
   name: string,
   { value, seconds }: { value: string; seconds: number },
 ): string {
@@ -60,7 +60,7 @@ export const attemptOf = (context: RequestContext<unknown>, email?: string): Att
 /** Signs in with e-mail and password. Throws the library's refusals, and `rate_limit_exceeded`. */
 export async function signInWithPassword(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   { email, password, rememberMe = true }: { email: string; password: string; rememberMe?: boolean },
 ): Promise<SignInOutcome> {
   const by: Way = { action: "sign-in: password", email };
@@ -79,7 +79,7 @@ export async function signInWithPassword(
 /** Signs in with the second factor, after the password in the same browser. */
 export async function signInWithSecondFactor(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   factor: SecondFactor,
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const email = unsealed(deps, cookieOf(context, stepCookie));
@@ -105,7 +105,7 @@ export async function signInWithSecondFactor(
 /** Signs in with a browser's answer to the options of a passkey. */
 export async function signInWithPasskeyAnswer(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   body: Readonly<Record<string, unknown>>,
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const by: Way = { action: "sign-in: passkey" };
@@ -119,7 +119,7 @@ export async function signInWithPasskeyAnswer(
  */
 export async function finishProviderSignIn(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   provider: string,
 ): Promise<DelegatedAnswer> {
   const by: Way = { action: `sign-in: provider ${provider}` };
@@ -140,7 +140,7 @@ export async function finishProviderSignIn(
 /** Ends the session of the cookie, in any state. */
 export const signOutOf = (
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "publicUrl">,
 ): Promise<DelegatedAnswer> =>
   delegate(context, deps, { method: "POST", path: "/sign-out", body: {} });
 
@@ -150,7 +150,7 @@ export const signOutOf = (
  */
 export const pendingSecondFactor = (
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "clock">,
 ): string | undefined => unsealed(deps, cookieOf(context, stepCookie));
 
 /**
@@ -159,7 +159,7 @@ export const pendingSecondFactor = (
  */
 export async function beginProviderSignIn(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "publicUrl">,
   {
     provider,
     callbackUrl,
@@ -189,7 +189,7 @@ interface Way {
 
 async function attempt(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "publicUrl">,
   { by, before, ...delegated }: { by: Way; before?(): void } & Omit<Delegated, "method">,
 ): Promise<DelegatedAnswer> {
   assertSameOrigin(context.request, deps.publicUrl());
@@ -208,7 +208,7 @@ async function attempt(
 
 async function succeeded(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   { by, answer }: { by: Way; answer: DelegatedAnswer },
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const { people, clock } = deps;
@@ -236,7 +236,7 @@ function sessionCookieIn({ cookies }: DelegatedAnswer): string | undefined {
 
 /** Throws for a code that was used before, so that one which was observed is useless. */
 async function assertFirstUse(
-  { people }: Dependencies,
+  { people }: Pick<Dependencies, "people">,
   { caller: { user, session }, code }: { caller: SessionCaller; code: string },
 ): Promise<void> {
   if (await people.throttle.isFirstUse({ userId: user.id, code })) return;
@@ -253,7 +253,11 @@ async function assertFirstUse(
  */
 async function writeDown(
   context: RequestContext<unknown>,
-  { people, security, operatorWorkspaceId }: Dependencies,
+  {
+    people,
+    security,
+    operatorWorkspaceId,
+  }: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security">,
   { action, email, status }: Way & { status: number },
 ): Promise<void> {
   const account = email === undefined ? undefined : await people.users.accountOf(email);
@@ -281,10 +285,10 @@ async function writeDown(
     );
 }
 
-const sealOf = ({ people }: Dependencies, text: string): string =>
+const sealOf = ({ people }: Pick<Dependencies, "people">, text: string): string =>
   createHmac("sha256", people.secret).update(`second step ${text}`).digest("base64url");
 
-function sealed(deps: Dependencies, email: string): string {
+function sealed(deps: Pick<Dependencies, "people" | "clock">, email: string): string {
   const text = `${Buffer.from(email).toString("base64url")}.${Math.floor(deps.clock.nowMs() / 1000) + stepSeconds}`;
   return `${text}.${sealOf(deps, text)}`;
 }
@@ -293,7 +297,10 @@ function sealed(deps: Dependencies, email: string): string {
  * Returns the e-mail of the account whose second factor is awaited; undefined where the password
  * was not entered, or too long ago.
  */
-function unsealed(deps: Dependencies, cookie: string | undefined): string | undefined {
+function unsealed(
+  deps: Pick<Dependencies, "people" | "clock">,
+  cookie: string | undefined,
+): string | undefined {
   const [email = "", ends = "", seal = ""] = cookie?.split(".") ?? [];
   const [expected, given] = [Buffer.from(sealOf(deps, `${email}.${ends}`)), Buffer.from(seal)];
   const holds =
@@ -351,7 +358,7 @@ const refusalSchema = z
  */
 export async function delegate(
   context: RequestContext<unknown>,
-  { people: { identity }, publicUrl }: Dependencies,
+  { people: { identity }, publicUrl }: Pick<Dependencies, "people" | "publicUrl">,
   { method, path, body, withoutSession = false }: Delegated,
 ): Promise<DelegatedAnswer> {
   const { request } = context;

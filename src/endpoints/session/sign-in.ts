@@ -62,7 +62,10 @@ export const signInByPassword = defineEndpoint({
     "which the account has signed in are not affected by other clients' attempts.",
   body: signInSchema,
   response: () => z.union([signedInSchema, secondFactorSchema()]),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) {
     const { email, password, remember_me: rememberMe = true } = context.body;
     const { kind, answer } = await signInWithPassword(context, deps, {
       email,
@@ -105,7 +108,7 @@ export const signInWithProvider = defineEndpoint({
   summary: "Start signing in at an OpenID provider.",
   body: providerSchema,
   response: () => z.object({ url: z.string() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const {
       provider,
       callback_url: callbackUrl = "/",
@@ -127,7 +130,10 @@ export const providerCallback = defineEndpoint({
   path: "/api/auth/callback/:provider",
   summary: "Complete signing in at an OpenID provider.",
   redirects: true,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) {
     return answerWith(
       context,
       await finishProviderSignIn(context, deps, context.param("provider")),
@@ -147,7 +153,7 @@ export const linkProvider = defineEndpoint({
   summary: "Link an OpenID provider to the account.",
   body: providerSchema,
   response: () => z.object({ url: z.string() }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const answer = await delegate(context, deps, {
       method: "POST",
       path: "/link-social",
@@ -164,7 +170,7 @@ export const signOut = defineEndpoint({
   path: "/api/auth/sign-out",
   summary: "Sign out.",
   response: () => successSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     return answerWith(context, await signOutOf(context, deps), { success: true });
   },
 });

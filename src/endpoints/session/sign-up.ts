@@ -56,7 +56,7 @@ const signUpSchema = z.object({
  */
 export async function signUpAndIn(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   {
     person,
     entitlement,
@@ -120,7 +120,10 @@ export const signUp = defineEndpoint({
     "address: the account is created when the mailed link is used.",
   body: signUpSchema,
   response: () => z.union([signedInSchema, z.object({ confirmation: z.literal("sent") })]),
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) {
     const { name, email, password, referral_code: referralCode } = context.body;
     const person = { name, email, password, referralCode };
     const answer = await signUpAndIn(context, deps, {
@@ -188,7 +191,7 @@ type JoinOutcome =
  */
 export async function joinStateOf(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "clock">,
   { token, joinedId }: { token: string; joinedId: string | null },
 ): Promise<JoinState> {
   const { invitations, organizations } = deps.people;
@@ -212,7 +215,7 @@ export async function joinStateOf(
  */
 export async function joinAsVisitor(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "security" | "clock" | "publicUrl">,
   token: string,
 ): Promise<JoinOutcome> {
   assertSameOrigin(context.request, deps.publicUrl());
@@ -232,7 +235,7 @@ export async function joinAsVisitor(
  */
 export async function joinWithPassword(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   { token, password }: { token: string; password: string },
 ): Promise<JoinOutcome> {
   await deps.people.invitations.assertOpen(token);
@@ -246,7 +249,7 @@ export async function joinWithPassword(
 /** Takes the second factor, and accepts. */
 export async function joinWithSecondFactor(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
   { token, factor }: { token: string; factor: SecondFactor },
 ): Promise<JoinOutcome> {
   return joinAfter(context, deps, {
@@ -257,7 +260,7 @@ export async function joinWithSecondFactor(
 
 async function joinAfter(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "security">,
   { token, outcome }: { token: string; outcome: SignInOutcome },
 ): Promise<JoinOutcome> {
   if (outcome.kind === "second-factor") return outcome;
@@ -271,7 +274,7 @@ async function joinAfter(
  */
 async function accept(
   context: RequestContext<unknown>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "security">,
   { token, caller }: { token: string; caller: SessionCaller },
 ): Promise<Organization> {
   const { people, security } = deps;

@@ -54,7 +54,10 @@ export const signInWithCode = defineEndpoint({
     "that the answer to the password has set, which is valid for ten minutes.",
   body: factorSchema,
   response: () => signedInSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  ) {
     const { code = "", backup_code: backupCode } = context.body;
     const { answer } = await signInWithSecondFactor(
       context,
@@ -68,7 +71,7 @@ export const signInWithCode = defineEndpoint({
 /** Makes a request for the account to the library, counted as an attempt to prove its ownership. */
 async function counted(
   context: RequestContext<unknown, SessionCaller>,
-  deps: Dependencies,
+  deps: Pick<Dependencies, "people" | "publicUrl">,
   delegated: Omit<Delegated, "method">,
 ): Promise<DelegatedAnswer> {
   const attempt = { ...attemptOf(context), email: sessionOf(context).user.email };
@@ -97,7 +100,7 @@ export const beginTwoFactor = defineEndpoint({
     "receives a code of the app. The backup codes are shown once; each works once in place of the app.",
   body: passwordSchema,
   response: () => z.object({ totp_uri: z.string(), backup_codes: z.array(z.string()) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const answer = await counted(context, deps, { path: "/two-factor/enable", body: context.body });
     const { totpURI, backupCodes } = setUpSchema.parse(answer.body);
     return answerWith(context, answer, { totp_uri: totpURI, backup_codes: backupCodes });
@@ -118,7 +121,7 @@ export const confirmTwoFactor = defineEndpoint({
     "second factors of their own.",
   body: confirmSchema,
   response: () => z.object({ two_factor: z.literal(true) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const answer = await counted(context, deps, {
       path: "/two-factor/verify-totp",
       body: context.body,
@@ -136,7 +139,7 @@ export const renewBackupCodes = defineEndpoint({
   summary: "Replace the backup codes.",
   body: passwordSchema,
   response: () => z.object({ backup_codes: z.array(z.string()) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const answer = await counted(context, deps, {
       path: "/two-factor/generate-backup-codes",
       body: context.body,
@@ -156,7 +159,7 @@ export const endTwoFactor = defineEndpoint({
   summary: "Remove the authenticator app.",
   body: passwordSchema,
   response: () => z.object({ two_factor: z.literal(false) }),
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "people" | "publicUrl">) {
     const answer = await counted(context, deps, {
       path: "/two-factor/disable",
       body: context.body,

@@ -14,7 +14,12 @@ import { assert } from "../../../platform/kernel/assert.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { wholeResponse, wholeText } from "../answer-call.ts";
-import { inferenceBodyBytesMax, readCall, type CallReader } from "../read-call.ts";
+import {
+  inferenceBodyBytesMax,
+  readCall,
+  type CallReader,
+  type CallServices,
+} from "../read-call.ts";
 import { responsesReader } from "./responses.ts";
 
 /**
@@ -62,7 +67,7 @@ const answerSchema = z.looseObject({
  * Replaces a conversation by a summary that the model itself writes, as an item that the next
  * request begins with.
  */
-export const compactResponse = defineEndpoint<Dependencies>({
+export const compactResponse = defineEndpoint<CallServices & Pick<Dependencies, "responses">>({
   method: "POST",
   path: "/responses/compact",
   base: "api",

@@ -6,7 +6,7 @@ import { countTokens } from "../../../inference/pipeline/unbilled-requests.ts";
 import { readStoredRequest } from "../../../inference/responses/stored-request.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { tokenCountHeader } from "../messages.ts";
-import { inferenceBodyBytesMax, readCall } from "../read-call.ts";
+import { inferenceBodyBytesMax, readCall, type CallServices } from "../read-call.ts";
 import { conversationReader, conversationSchema } from "./compact-response.ts";
 import { withConversation } from "./responses.ts";
 
@@ -14,7 +14,7 @@ import { withConversation } from "./responses.ts";
  * Counts the input tokens of a request for a response, including the conversation that it
  * continues.
  */
-export const countResponseTokens = defineEndpoint<Dependencies>({
+export const countResponseTokens = defineEndpoint<CallServices & Pick<Dependencies, "responses">>({
   method: "POST",
   path: "/responses/input_tokens",
   base: "api",

@@ -33,7 +33,12 @@ import { withEarlyStream } from "../streams/early-stream.ts";
 import { serveResponse } from "../tools/responses/serve-response.ts";
 import { streamResponse, wholeResponse, outputCapHeader } from "../answer-call.ts";
 import { frameOf, type ResponseFrame } from "../sockets/response-frame.ts";
-import { inferenceBodyBytesMax, withCall, type CallReader } from "../read-call.ts";
+import {
+  inferenceBodyBytesMax,
+  withCall,
+  type CallReader,
+  type CallServices,
+} from "../read-call.ts";
 import { responsesHeaders } from "../request-headers.ts";
 import { answerWithout, steerable } from "../sockets/frame-answers.ts";
 import { withoutMetadataEvent, withPings } from "./stored-response.ts";
@@ -51,7 +56,17 @@ const originOf = ({ shownId: id, caller }: ChatCall, createdAtMs: number): Respo
 interface Storing {
   call: ChatCall;
   request: StoredRequest;
-  dependencies: Dependencies;
+  dependencies: Pick<
+    Dependencies,
+    | "inference"
+    | "responses"
+    | "upstreamServers"
+    | "toolCalls"
+    | "maxToolRounds"
+    | "search"
+    | "clock"
+    | "publicUrl"
+  >;
 }
 
 /**
@@ -111,7 +126,19 @@ function answerFrame(
 }
 
 /** Serves OpenAI's Responses dialect, whole or streamed, on any model of the catalog. */
-export const responses = defineEndpoint<Dependencies>({
+export const responses = defineEndpoint<
+  CallServices &
+    Pick<
+      Dependencies,
+      | "responses"
+      | "background"
+      | "upstreamServers"
+      | "toolCalls"
+      | "maxToolRounds"
+      | "search"
+      | "publicUrl"
+    >
+>({
   method: "POST",
   path: "/responses",
   base: "api",
@@ -203,7 +230,7 @@ async function queueResponse(
     call: ChatCall;
     request: StoredRequest;
     origin: ResponseOrigin;
-    dependencies: Dependencies;
+    dependencies: Pick<Dependencies, "inference" | "background" | "clock">;
   },
 ): Promise<Answer> {
   const { inference, background, clock } = dependencies;

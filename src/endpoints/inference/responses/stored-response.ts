@@ -74,7 +74,9 @@ const storedResponseSchema = lazily(() =>
 );
 
 /** Returns a stored response, or the events of a background one from a sequence number on. */
-export const getStoredResponse = defineEndpoint<Dependencies>({
+export const getStoredResponse = defineEndpoint<
+  Pick<Dependencies, "inference" | "responses" | "background">
+>({
   ...shared,
   method: "GET",
   path: "/responses/:id",
@@ -100,7 +102,11 @@ function streamOf(
     context,
     deps,
     startingAfter,
-  }: { context: RequestContext<undefined>; deps: Dependencies; startingAfter: number },
+  }: {
+    context: RequestContext<undefined>;
+    deps: Pick<Dependencies, "inference" | "background">;
+    startingAfter: number;
+  },
 ): Reply {
   if (!background) {
     throw new GatewayError(
@@ -127,7 +133,7 @@ function streamOf(
  * Stops a background response. One that has ended is returned as it is, so that cancelling twice is
  * not an error.
  */
-export const cancelStoredResponse = defineEndpoint<Dependencies>({
+export const cancelStoredResponse = defineEndpoint<Pick<Dependencies, "responses" | "background">>({
   ...shared,
   method: "POST",
   path: "/responses/:id/cancel",
@@ -148,7 +154,9 @@ export const cancelStoredResponse = defineEndpoint<Dependencies>({
 });
 
 /** Deletes a stored response with its events; one that is in progress is stopped first. */
-export const deleteStoredResponse = defineEndpoint<Dependencies>({
+export const deleteStoredResponse = defineEndpoint<
+  Pick<Dependencies, "responses" | "background" | "conversations">
+>({
   ...shared,
   method: "DELETE",
   path: "/responses/:id",
@@ -184,7 +192,7 @@ const itemsQuerySchema = z.object({
 });
 
 /** Lists the input items of a stored response, page by page, without those of earlier responses. */
-export const listInputItems = defineEndpoint<Dependencies>({
+export const listInputItems = defineEndpoint<Pick<Dependencies, "responses">>({
   method: "GET",
   path: "/responses/:id/input_items",
   base: "api",
@@ -225,7 +233,7 @@ const workspaceOf = ({ caller }: RequestContext<undefined>): string =>
 /** Returns the response that a request names, if the caller's workspace has it. */
 async function requestedResponse(
   context: RequestContext<undefined>,
-  { responses }: Dependencies,
+  { responses }: Pick<Dependencies, "responses">,
 ): Promise<StoredResponse> {
   const id = context.param("id");
   const response = await responses.find(workspaceOf(context), id);

@@ -58,7 +58,10 @@ const secretSchema = lazily(() =>
 );
 
 /** Makes a secret with which a browser opens one kind of session. */
-export const createClientSecret = defineEndpoint<Dependencies, z.infer<typeof secretBodySchema>>({
+export const createClientSecret = defineEndpoint<
+  Pick<Dependencies, "inference" | "directory" | "clock">,
+  z.infer<typeof secretBodySchema>
+>({
   ...shared,
   path: "/realtime/client_secrets",
   summary: "Make a client secret for realtime sessions.",
@@ -78,30 +81,31 @@ export const createClientSecret = defineEndpoint<Dependencies, z.infer<typeof se
 const legacyBodySchema = z.looseObject({ model: z.string() });
 
 /** Makes the same in the form of OpenAI's beta. */
-export const createRealtimeSession = defineEndpoint<Dependencies, z.infer<typeof legacyBodySchema>>(
-  {
-    ...shared,
-    path: "/realtime/sessions",
-    summary: "Make a client secret, in the form of the beta.",
-    bodyBytesMax: 32 * 1024,
-    body: legacyBodySchema,
-    response: () =>
-      sessionSchema().extend({
-        client_secret: z
-          .object({
-            value: z.string().describe("The secret, beginning with ek_."),
-            expires_at: z.int().describe("When it ends, in Unix seconds."),
-          })
-          .describe("The secret with which a browser opens the session."),
-      }),
-    async handle(context, dependencies) {
-      const seconds = defaultSeconds;
-      const made = await issue(context, { session: context.body, seconds, dependencies });
-      const secret = { value: made.value, expires_at: made.expiresAt };
-      return context.json({ ...made.session, client_secret: secret });
-    },
+export const createRealtimeSession = defineEndpoint<
+  Pick<Dependencies, "inference" | "directory" | "clock">,
+  z.infer<typeof legacyBodySchema>
+>({
+  ...shared,
+  path: "/realtime/sessions",
+  summary: "Make a client secret, in the form of the beta.",
+  bodyBytesMax: 32 * 1024,
+  body: legacyBodySchema,
+  response: () =>
+    sessionSchema().extend({
+      client_secret: z
+        .object({
+          value: z.string().describe("The secret, beginning with ek_."),
+          expires_at: z.int().describe("When it ends, in Unix seconds."),
+        })
+        .describe("The secret with which a browser opens the session."),
+    }),
+  async handle(context, dependencies) {
+    const seconds = defaultSeconds;
+    const made = await issue(context, { session: context.body, seconds, dependencies });
+    const secret = { value: made.value, expires_at: made.expiresAt };
+    return context.json({ ...made.session, client_secret: secret });
   },
-);
+});
 
 /** Makes a secret once its session was checked as one that begins now. Throws `GatewayError`. */
 async function issue(
@@ -113,7 +117,7 @@ async function issue(
   }: {
     session: Readonly<Record<string, unknown>> & { model: string };
     seconds: number;
-    dependencies: Dependencies;
+    dependencies: Pick<Dependencies, "inference" | "directory" | "clock">;
   },
 ): Promise<{ value: string; expiresAt: number; session: Record<string, unknown> }> {
   const caller = context.caller as LlmKeyCaller;
@@ -139,7 +143,7 @@ async function issue(
 }
 
 /** Refuses calls over WebRTC and SIP, whose sound would not pass through this gateway. */
-export const createRealtimeCall = defineEndpoint<Dependencies>({
+export const createRealtimeCall = defineEndpoint<unknown>({
   ...shared,
   path: "/realtime/calls",
   summary: "Not offered: calls over WebRTC and SIP.",
@@ -154,7 +158,7 @@ export const createRealtimeCall = defineEndpoint<Dependencies>({
 });
 
 /** Refuses sessions for transcription alone. */
-export const createTranscriptionSession = defineEndpoint<Dependencies>({
+export const createTranscriptionSession = defineEndpoint<unknown>({
   ...shared,
   path: "/realtime/transcription_sessions",
   summary: "Not offered: sessions for transcription alone.",

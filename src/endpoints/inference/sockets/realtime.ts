@@ -29,7 +29,9 @@ const eventSchema = lazily(() =>
 const firstInputTokens = 512;
 
 /** Serves OpenAI's Realtime API over a WebSocket, on models with the surface `realtime`. */
-export const realtime = defineEndpoint<Dependencies>({
+export const realtime = defineEndpoint<
+  Pick<Dependencies, "inference" | "directory" | "counters" | "clock" | "publicUrl">
+>({
   method: "GET",
   path: "/realtime",
   base: "api",
@@ -65,7 +67,7 @@ export const realtime = defineEndpoint<Dependencies>({
 });
 
 /** Refuses sessions that translate, which have events and a meter of their own. */
-export const realtimeTranslations = defineEndpoint<Dependencies>({
+export const realtimeTranslations = defineEndpoint<unknown>({
   method: "GET",
   path: "/realtime/translations",
   base: "api",
@@ -134,7 +136,7 @@ const protocolOf = ({ request: { headers } }: RequestContext): string | undefine
 
 /** Holds the first response, and opens a socket at the first provider that accepts one. */
 async function openSession(
-  { inference, directory, clock }: Dependencies,
+  { inference, directory, clock }: Pick<Dependencies, "inference" | "directory" | "clock">,
   { origin, model }: { origin: CallOrigin; model: string },
 ): Promise<RealtimeConnection> {
   const gone = new AbortController();

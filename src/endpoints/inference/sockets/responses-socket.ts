@@ -32,7 +32,9 @@ const clientFrameSchema = lazily(() =>
  * Serves the Responses dialect over a WebSocket (OpenAI, "WebSocket mode"): one response for each
  * `response.create`, with every check of `POST /responses`.
  */
-export const responsesSocket = defineEndpoint<Dependencies>({
+export const responsesSocket = defineEndpoint<
+  Pick<Dependencies, "counters" | "socketLanes" | "clock" | "publicUrl">
+>({
   method: "GET",
   path: "/responses",
   base: "api",

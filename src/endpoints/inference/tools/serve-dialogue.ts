@@ -35,7 +35,18 @@ interface DialogueTurn {
 export async function answerChat(
   context: RequestContext,
   sent: ChatCall,
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    | "inference"
+    | "documents"
+    | "upstreamServers"
+    | "toolCalls"
+    | "maxToolRounds"
+    | "search"
+    | "hiddenTurns"
+    | "clock"
+    | "publicUrl"
+  >,
 ): Promise<Reply> {
   const call = sent.body["plugins"] === undefined ? sent : await withParsedFiles(deps, sent);
   const search = searchToolFor(deps, call);
@@ -65,7 +76,16 @@ export async function answerChat(
 export function answerMessages(
   context: RequestContext,
   call: ChatCall,
-  deps: Dependencies,
+  deps: Pick<
+    Dependencies,
+    | "inference"
+    | "upstreamServers"
+    | "toolCalls"
+    | "maxToolRounds"
+    | "search"
+    | "clock"
+    | "publicUrl"
+  >,
 ): Promise<Reply> {
   const search = searchToolFor(deps, call);
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
@@ -95,7 +115,10 @@ async function answerDialogue(
     turnOf,
   }: {
     call: ChatCall;
-    deps: Dependencies;
+    deps: Pick<
+      Dependencies,
+      "inference" | "upstreamServers" | "toolCalls" | "maxToolRounds" | "clock" | "publicUrl"
+    >;
     face: ToolFace;
     search: GatewayTool | undefined;
     turnOf(rounds: DialogueRounds): DialogueTurn;
@@ -143,7 +166,11 @@ function nameOf(tool: Wire): string[] {
 
 async function wholeDialogue(
   context: RequestContext,
-  { deps, rounds, turn }: { deps: Dependencies; rounds: DialogueRounds; turn: DialogueTurn },
+  {
+    deps,
+    rounds,
+    turn,
+  }: { deps: Pick<Dependencies, "inference">; rounds: DialogueRounds; turn: DialogueTurn },
 ): Promise<Reply> {
   for (;;) {
     const call = rounds.nextCall();
