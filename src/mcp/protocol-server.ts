@@ -1,5 +1,12 @@
 import type { McpHttpHandler, McpServer, Server } from "@modelcontextprotocol/server";
 import { lazily } from "../platform/kernel/keyed-mutex.ts";
+import {
+  capabilitiesIn,
+  ClientQuestions,
+  introduce,
+  sessionHeader,
+  sessionOf,
+} from "./client-questions.ts";
 import type { McpSdk } from "./tool.ts";
 
 /** Builds the server that answers one request. */
@@ -21,6 +28,7 @@ export class ProtocolServer<Served extends object> {
   /** The requests being served, by the object that the SDK passes through. */
   private readonly served = new WeakMap<object, Served>();
   private modern: McpHttpHandler | undefined;
+  private readonly asked = new ClientQuestions();
 
   /**
    * `load` is called by the first request. `streams` answers requests of the older generation with
@@ -47,11 +55,19 @@ export class ProtocolServer<Served extends object> {
     this.served.set(authInfo, served);
     if (!(await sdk.isLegacyRequest(request, parsedBody)))
       return modern.fetch(request, { authInfo, parsedBody });
+    if (this.streams && this.asked.deliver(clientId, parsedBody))
+      return new Response(null, { status: 202 });
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       enableJsonResponse: !this.streams,
     });
-    await build(sdk, served).connect(transport);
-    return transport.handleRequest(request, { authInfo, parsedBody });
+    const capabilities = capabilitiesIn(request.headers.get(sessionHeader));
+    if (this.streams) this.asked.watch(transport, { clientId, signal: request.signal });
+    await build(sdk, { ...served, capabilities }).connect(transport);
+    if (capabilities !== undefined) await introduce(transport, { request, capabilities });
+    const response = await transport.handleRequest(request, { authInfo, parsedBody });
+    const session = this.streams ? sessionOf(parsedBody) : undefined;
+    if (session !== undefined) response.headers.set(sessionHeader, session);
+    return response;
   }
 
   /** Ends open streams. */

@@ -3,6 +3,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { ToolCaller } from "../mcp-service.ts";
+import type { McpSdk } from "../tool.ts";
 import { type BuildServer, ProtocolServer } from "../protocol-server.ts";
 import {
   exposedTools,
@@ -10,7 +11,9 @@ import {
   type ReadServer,
   type ToolLimits,
 } from "./exposed-tools.ts";
-import type { ToolCalls, ToolOutcome } from "./tool-calls.ts";
+import { HeldCall, type HeldCalls, type NextOfCall } from "./held-calls.ts";
+import type { AskedCapabilities } from "./server-connections.ts";
+import { logLevelKey, type ToolCalls, type ToolOutcome } from "./tool-calls.ts";
 
 /** A request of an agent to one upstream server, or to all of them. */
 export interface AgentRequest {
@@ -21,6 +24,8 @@ export interface AgentRequest {
   joined: boolean;
   limits: ToolLimits;
   userAgent?: string | undefined;
+  /** What the client declared that it can be asked, where its generation says so once. */
+  capabilities?: unknown;
   /** Records the call of a tool that may change something, before it is called. */
   audit(tool: ExposedTool): Promise<void>;
 }
@@ -28,20 +33,29 @@ export interface AgentRequest {
 /** The key of `_meta` under which a list says which servers it is made of, and their state. */
 const serversMetaKey = `${brand.routerOwner}/servers`;
 
+/** What came of a call: its outcome, or why it was not made. */
+export type Settled = ToolOutcome | GatewayError;
+
 const failed = (text: string) => ({
   content: [{ type: "text" as const, text }],
   isError: true,
 });
 
 /** Returns the server that shows the tools of upstream servers to agents. */
-export const agentServer = (calls: ToolCalls, version: string): ProtocolServer<AgentRequest> =>
+export const agentServer = (
+  calls: ToolCalls,
+  { version, held }: { version: string; held: HeldCalls<Settled> },
+): ProtocolServer<AgentRequest> =>
   new ProtocolServer<AgentRequest>({
     streams: true,
-    load: async () => buildFor(calls, version),
+    load: async () => buildFor(calls, { version, held }),
   });
 
 const buildFor =
-  (calls: ToolCalls, version: string): BuildServer<AgentRequest> =>
+  (
+    calls: ToolCalls,
+    { version, held }: { version: string; held: HeldCalls<Settled> },
+  ): BuildServer<AgentRequest> =>
   (sdk, request) => {
     const { servers, joined, limits } = request;
     const tools = exposedTools(servers, { limits, prefixed: joined });
@@ -52,7 +66,7 @@ const buildFor =
         title: joined || only === undefined ? brand.productName : only.server.name,
         version,
       },
-      { capabilities: { tools: {} } },
+      { capabilities: { tools: {}, logging: {} } },
     );
     server.setRequestHandler("tools/list", () => ({
       tools: [...tools.values()].map(({ name, definition }) => ({ ...definition, name }) as never),
@@ -65,7 +79,15 @@ const buildFor =
           sdk.ProtocolErrorCode.InvalidParams,
           `There is no tool ${params.name} here that this credential may call. tools/list lists them.`,
         );
-      return await answerOf(sdk, await outcomeOf(calls, { request, tool, params, context }));
+      const call = heldOrNew(sdk, { held, request, context, name: tool.name });
+      const next = await nextOf(call, {
+        context,
+        begin: (begun) => outcomeOf(calls, { request, tool, params, context, call: begun }),
+      });
+      if ("outcome" in next) return answerOf(sdk, next.outcome);
+      held.keep(call);
+      const { questions, state } = next;
+      return sdk.inputRequired({ inputRequests: questions as never, requestState: state });
     });
     return server;
   };
@@ -76,6 +98,74 @@ const stateOf = ({ server, error, needsConnection }: ReadServer) => ({
   ...(error !== null && { error }),
 });
 
+/** Returns the call that a request answers questions of, or a new one. */
+function heldOrNew(
+  sdk: McpSdk,
+  {
+    held,
+    request,
+    context,
+    name,
+  }: { held: HeldCalls<Settled>; request: AgentRequest; context: ServerContext; name: string },
+): HeldCall<Settled> {
+  const { caller } = request;
+  const owner = JSON.stringify([caller.workspace.id, caller.key.id, name]);
+  const state = context.mcpReq.requestState();
+  if (typeof state !== "string") return new HeldCall(owner);
+  const call = held.take(state, owner);
+  if (call !== undefined) {
+    call.answer(context.mcpReq.inputResponses ?? {});
+    return call;
+  }
+  throw new sdk.ProtocolError(
+    sdk.ProtocolErrorCode.InvalidParams,
+    "requestState: belongs to no call of yours that waits at this gateway. Call the tool again.",
+  );
+}
+
+/** Begins a call that is new, and waits for its outcome or its next question. */
+async function nextOf(
+  call: HeldCall<Settled>,
+  {
+    context,
+    begin,
+  }: { context: ServerContext; begin: (call: HeldCall<Settled>) => Promise<Settled> },
+): Promise<NextOfCall<Settled>> {
+  const { signal, notify, _meta: meta } = context.mcpReq;
+  const progressToken = meta?.progressToken;
+  call.heard = {
+    progress: (progress) => {
+      if (progressToken === undefined) return;
+      const params = { ...progress, progressToken };
+      notify({ method: "notifications/progress", params }).catch(() => undefined);
+    },
+    log: ({ level, data, logger }) => {
+      context.mcpReq.log(level, data, logger).catch(() => undefined);
+    },
+  };
+  const leave = (): void => call.abandon();
+  signal.addEventListener("abort", leave);
+  try {
+    call.begin(begin);
+    return await call.next();
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
+
+/** What the client says of itself with each request (MCP 2026-07-28, "Request metadata"). */
+const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+
+/** Returns what a client can be asked, of the capabilities that it declared. */
+function askedCapabilities(declared: unknown): AskedCapabilities {
+  const { elicitation, sampling, roots } = Object(declared) as AskedCapabilities;
+  return {
+    ...(elicitation && { elicitation }),
+    ...(sampling && { sampling }),
+    ...(roots && { roots: {} }),
+  };
+}
+
 async function outcomeOf(
   calls: ToolCalls,
   {
@@ -83,15 +173,16 @@ async function outcomeOf(
     tool,
     params,
     context,
+    call,
   }: {
     request: AgentRequest;
     tool: ExposedTool;
     params: { arguments?: Record<string, unknown> | undefined };
     context: ServerContext;
+    call: HeldCall<Settled>;
   },
-): Promise<ToolOutcome | GatewayError> {
-  const { signal, notify, _meta: meta } = context.mcpReq;
-  const progressToken = meta?.progressToken;
+): Promise<Settled> {
+  const meta = Object(context.mcpReq.envelope) as Record<string, unknown>;
   try {
     if (tool.definition.annotations?.readOnlyHint !== true) await request.audit(tool);
     return await calls.call({
@@ -99,15 +190,15 @@ async function outcomeOf(
       server: tool.server,
       definition: tool.definition,
       given: params.arguments ?? {},
-      signal,
+      signal: call.controller.signal,
       userAgent: request.userAgent,
-      ...(progressToken !== undefined && {
-        onProgress: (progress) =>
-          void notify({
-            method: "notifications/progress",
-            params: { ...progress, progressToken },
-          }).catch(() => undefined),
-      }),
+      onProgress: (progress) => call.heard?.progress(progress),
+      listener: {
+        capabilities: askedCapabilities(meta[capabilitiesKey] ?? request.capabilities),
+        ask: (question) => call.ask(question),
+        log: (message) => call.heard?.log(message),
+      },
+      ...(typeof meta[logLevelKey] === "string" && { logLevel: meta[logLevelKey] }),
     });
   } catch (error) {
     if (error instanceof GatewayError) return error;
@@ -125,10 +216,7 @@ function withCharge({ result, generationId, chargedNano }: Extract<ToolOutcome, 
   return { ...result, _meta: { ...meta, ...told } };
 }
 
-function answerOf(
-  sdk: Parameters<BuildServer<AgentRequest>>[0],
-  outcome: ToolOutcome | GatewayError,
-) {
+function answerOf(sdk: McpSdk, outcome: Settled) {
   if (outcome instanceof GatewayError) return failed(outcome.message);
   if (outcome.ok) return withCharge(outcome) as never;
   const { type, code, message } = outcome.failure;

@@ -6,8 +6,9 @@ import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import type { KeyVault } from "../../platform/vault/key-vault.ts";
 import type { ProtocolServer } from "../protocol-server.ts";
-import { type AgentRequest, agentServer } from "./agent-server.ts";
+import { type AgentRequest, agentServer, type Settled } from "./agent-server.ts";
 import { Grants, type GrantTables } from "./grants.ts";
+import { HeldCalls } from "./held-calls.ts";
 import { ServerConnections } from "./server-connections.ts";
 import { UpstreamServerStore, type UpstreamServerTables } from "./server-store.ts";
 import { ServerWatch } from "./server-health.ts";
@@ -77,7 +78,8 @@ export function openMcpGateway(
     publicUrl,
     onError,
   });
-  const served = agentServer(toolCalls, version);
+  const held = new HeldCalls<Settled>(clock);
+  const served = agentServer(toolCalls, { version, held });
   return {
     upstreamServers: new UpstreamServers({
       operators: servers.map(operatorsServer),
@@ -93,6 +95,7 @@ export function openMcpGateway(
     mcpGrants: grants,
     agentServer: served,
     async stopGateway() {
+      held.close();
       await served.close();
       await connections.close();
     },

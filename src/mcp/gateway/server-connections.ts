@@ -1,4 +1,9 @@
-import type { Client, Transport } from "@modelcontextprotocol/client";
+import type {
+  Client,
+  ClientCapabilities,
+  LoggingMessageNotification,
+  Transport,
+} from "@modelcontextprotocol/client";
 import { assert } from "../../platform/kernel/assert.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
@@ -24,10 +29,28 @@ const idleMs = 60_000;
 /** The most connections; beyond it the one that has been idle longest is closed. */
 const connectionsMax = 500;
 
+/** A question of a server to the client that calls it. */
+export interface Question {
+  method: "elicitation/create" | "sampling/createMessage" | "roots/list";
+  params?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What a client can be asked, in the words of the protocol. */
+export type AskedCapabilities = Pick<ClientCapabilities, "elicitation" | "sampling" | "roots">;
+
+/** Who hears what a server sends during a call. */
+export interface Listener {
+  /** What the client can answer; a server asks for nothing else. */
+  capabilities: AskedCapabilities;
+  ask(question: Question): Promise<unknown>;
+  log(message: LoggingMessageNotification["params"]): void;
+}
+
 /** A server, and the caller whose session there it is. */
 interface Place {
   server: UpstreamServer;
   user: ServerUser;
+  capabilities: AskedCapabilities;
 }
 
 interface Connection {
@@ -35,7 +58,18 @@ interface Connection {
   usedAtMs: number;
   /** The calls in progress. */
   uses: number;
+  /** Those who hear what the server sends. One that can be asked has the connection to itself. */
+  listeners: Set<Listener>;
 }
+
+const questionMethods = {
+  elicitation: "elicitation/create",
+  sampling: "sampling/createMessage",
+  roots: "roots/list",
+} as const satisfies Record<keyof AskedCapabilities, Question["method"]>;
+
+const canBeAsked = (capabilities: AskedCapabilities = {}): boolean =>
+  Object.keys(capabilities).length > 0;
 
 /**
  * Connections to upstream servers. Each belongs to one owner, since a server may keep state in its
@@ -72,16 +106,28 @@ export class ServerConnections {
     server: UpstreamServer,
     user: ServerUser,
     work: (client: Client) => Promise<Result>,
+    listener?: Listener,
   ): Promise<Result> {
-    const key = JSON.stringify([storageKeyOf(server), server.updatedAtMs, user.session]);
+    const capabilities = listener?.capabilities ?? {};
+    const key = this.keyFor([storageKeyOf(server), server.updatedAtMs, user.session], capabilities);
     const isReused = this.open.has(key);
+    const at = { server, user, capabilities };
     try {
-      return await this.run(key, { server, user }, work);
+      return await this.run(key, { at, listener }, work);
     } catch (error) {
       if (isConnectionLost(error)) this.drop(key);
       if (!isReused || !isSessionLost(error)) throw error;
       this.drop(key);
-      return await this.run(key, { server, user }, work);
+      return await this.run(key, { at, listener }, work);
+    }
+  }
+
+  /** Returns the key of a connection: of the shared one, or of a free one for a client that can be asked. */
+  private keyFor(place: readonly unknown[], capabilities: AskedCapabilities): string {
+    if (!canBeAsked(capabilities)) return JSON.stringify(place);
+    for (let index = 0; ; index += 1) {
+      const key = JSON.stringify([...place, capabilities, index]);
+      if ((this.open.get(key)?.uses ?? 0) === 0) return key;
     }
   }
 
@@ -95,14 +141,16 @@ export class ServerConnections {
 
   private async run<Result>(
     key: string,
-    at: Place,
+    { at, listener }: { at: Place; listener: Listener | undefined },
     work: (client: Client) => Promise<Result>,
   ): Promise<Result> {
     const connection = this.open.get(key) ?? this.connect(key, at);
     connection.uses += 1;
+    if (listener !== undefined) connection.listeners.add(listener);
     try {
       return await work(await connection.client);
     } finally {
+      if (listener !== undefined) connection.listeners.delete(listener);
       connection.uses -= 1;
       connection.usedAtMs = this.clock.monotonicMs();
     }
@@ -110,19 +158,30 @@ export class ServerConnections {
 
   private connect(key: string, at: Place): Connection {
     this.makeRoom();
-    const client = this.connected(at);
-    const connection = { client, usedAtMs: this.clock.monotonicMs(), uses: 0 };
+    const listeners = new Set<Listener>();
+    const client = this.connected(at, listeners);
+    const connection = { client, usedAtMs: this.clock.monotonicMs(), uses: 0, listeners };
     this.open.set(key, connection);
     client.catch(() => this.drop(key, connection));
     return connection;
   }
 
-  private async connected(at: Place): Promise<Client> {
+  private async connected(at: Place, listeners: ReadonlySet<Listener>): Promise<Client> {
     const sdk = await import("@modelcontextprotocol/client");
+    const { capabilities } = at;
     const client = new sdk.Client(
       { name: brand.productName.toLowerCase(), version: this.version },
-      { versionNegotiation: { mode: "auto", probe: { timeoutMs: connectMs } } },
+      { capabilities, versionNegotiation: { mode: "auto", probe: { timeoutMs: connectMs } } },
     );
+    for (const kind of Object.keys(capabilities) as (keyof AskedCapabilities)[])
+      client.setRequestHandler(questionMethods[kind], async ({ method, params }) => {
+        const [listener] = listeners;
+        if (listener === undefined) throw new Error("There is no call that could be asked.");
+        return (await listener.ask({ method, params: { ...params } })) as never;
+      });
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      for (const listener of listeners) listener.log(params);
+    });
     await client.connect(await this.transportTo(at, sdk), { timeout: connectMs });
     return client;
   }

@@ -1,4 +1,4 @@
-import type { CallToolResult, Progress } from "@modelcontextprotocol/client";
+import type { CallToolResult, Client, Progress } from "@modelcontextprotocol/client";
 import { budgetTags, type CustomerShare } from "../../billing/budgets/budget.ts";
 import { noteShare, shareOfRequest } from "../../billing/customers/customer-share.ts";
 import type { NotReserved } from "../../billing/ledger/hold-rule.ts";
@@ -23,7 +23,8 @@ import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../platform/kernel/money.ts";
 import type { ToolCaller } from "../mcp-service.ts";
 import { isNotConnected, type Grants } from "./grants.ts";
-import type { ServerConnections } from "./server-connections.ts";
+import { answerMs } from "./held-calls.ts";
+import type { Listener, ServerConnections } from "./server-connections.ts";
 import type { ServerWatch } from "./server-health.ts";
 import { cappedResult } from "./tool-result.ts";
 import {
@@ -42,6 +43,10 @@ interface ToolCall {
   given: Readonly<Record<string, unknown>>;
   signal: AbortSignal;
   onProgress?: ((progress: Progress) => void) | undefined;
+  /** Hears what the server asks and logs; absent where the caller can be asked nothing. */
+  listener?: Listener | undefined;
+  /** The least level of log messages that the caller wants. */
+  logLevel?: string | undefined;
   /** The `gen_` id of the request whose model calls; absent where an agent calls. */
   calledBy?: string | undefined;
   userAgent?: string | undefined;
@@ -74,6 +79,12 @@ interface ToolCallsOptions {
   /** Receives charges that the database refused. */
   onError(error: unknown): void;
 }
+
+/** The member of `_meta` that names the least level of log messages (MCP 2026-07-28, "Logging"). */
+export const logLevelKey = "io.modelcontextprotocol/logLevel";
+
+const canAnswer = (listener: Listener | undefined): boolean =>
+  Object.keys(listener?.capabilities ?? {}).length > 0;
 
 /** Returns the part of the usage that a call of a server is. */
 const partOf = ({ target }: UpstreamServer): "searches" | "toolCalls" =>
@@ -160,24 +171,30 @@ export class ToolCalls {
     }
   }
 
-  private async ask({ caller, server, definition, given, signal, onProgress }: ToolCall) {
+  private async ask(call: ToolCall) {
+    const { caller, server, definition, given, signal, onProgress, listener, logLevel } = call;
     if (server.target.transport === "search")
       return searchResult(server.target.search, { given, signal });
     const { outputSchema: _, ...known } = definition;
-    const result = await this.options.connections.use(server, userOf(caller), (client) =>
+    const timeout = server.timeoutMs + (canAnswer(listener) ? answerMs : 0);
+    const work = (client: Client) =>
       client.callTool(
-        { name: definition.name, arguments: { ...given } },
+        {
+          name: definition.name,
+          arguments: { ...given },
+          ...(logLevel !== undefined && { _meta: { [logLevelKey]: logLevel } }),
+        },
         {
           signal,
-          timeout: server.timeoutMs,
+          timeout,
           resetTimeoutOnProgress: true,
-          maxTotalTimeout: server.timeoutMs * 10,
+          maxTotalTimeout: timeout * 10,
           // The hints of the protocol's headers come from the pinned definition.
           toolDefinition: known as never,
           ...(onProgress && { onprogress: onProgress }),
         },
-      ),
-    );
+      );
+    const result = await this.options.connections.use(server, userOf(caller), work, listener);
     return cappedResult(result as CallToolResult, server.resultBytesMax);
   }
 
