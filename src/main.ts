@@ -127,7 +127,7 @@ async function start(): Promise<void> {
   const reading = new SettingsReading();
   const configuration = await reading.read();
   const logger = boundedLogger(createLogger({ level: configuration.logLevel }), systemClock);
-  const metrics = createMetrics();
+  const metrics = createMetrics({ usage: configuration.telemetry.usage });
   const line = SupervisorLine.open(process.env, { ownMetrics: () => metrics.text() });
   if (line === undefined && configuration.server.processes !== 1)
     return supervise(configuration, logger);

@@ -144,6 +144,8 @@ function recordMetrics(
     status: record.status === "cancelled" ? 499 : 200,
     provider: record.provider,
     model: record.model,
+    workspace: record.workspaceId,
+    key: record.keyId,
     outcome: record.status,
     durationMs: timing.settledMs - timing.startedMs,
     overheadMs: timing.firstSendMs - timing.startedMs + (timing.settledMs - timing.upstreamEndMs),

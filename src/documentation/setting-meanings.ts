@@ -94,6 +94,14 @@ const storage: Readonly<Record<string, Meaning>> = {
     "What a caller's traceparent becomes: a link, or the trace that the request continues.",
     "link",
   ],
+  "telemetry.usage_labels": [
+    "Labels by which metrics count requests, tokens and charges: workspace, key, model. Each value makes series of its own.",
+    "none",
+  ],
+  "telemetry.usage_series": [
+    "The most combinations of these labels; requests of further ones are counted as other.",
+    "1000",
+  ],
   stream: ["Streams towards clients.", null],
   "stream.keepalive_before_content_s": [
     "Seconds after which a stream without content begins with a ping; failures are then events of the stream.",

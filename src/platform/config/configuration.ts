@@ -1,3 +1,4 @@
+import type { UsageMetricsOptions } from "../telemetry/usage-metrics.ts";
 import type { AliasTarget } from "../kernel/models/model-alias.ts";
 import type { z } from "zod";
 import type { ProxySettings } from "../kernel/network/proxy-rules.ts";
@@ -121,6 +122,8 @@ export interface Configuration<Provider> {
   readonly telemetry: {
     /** What the trace of a caller becomes for its request: a link, or the trace that it continues. */
     readonly traceContext: "link" | "continue";
+    /** Labels of the usage metrics and the most series of them; undefined for none. */
+    readonly usage: UsageMetricsOptions | undefined;
   };
   readonly stream: {
     /** Seconds after which a stream without content begins with a ping; undefined means never. */
@@ -349,6 +352,8 @@ const rows: readonly Row[] = [
   ["retention.log_budget_gb", [], ({ retention }) => retention.logBudgetGb],
   ["disconnect", [], ({ disconnect }) => disconnect],
   ["telemetry.trace_context", [], ({ telemetry }) => telemetry.traceContext],
+  ["telemetry.usage_labels", [], ({ telemetry }) => listed(telemetry.usage?.labels ?? [])],
+  ["telemetry.usage_series", [], ({ telemetry }) => telemetry.usage?.seriesMax],
   ["access_log", [], ({ accessLog }) => accessLog ?? "off"],
   [
     "stream.keepalive_before_content_s",

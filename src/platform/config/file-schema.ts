@@ -1,3 +1,4 @@
+import { usageLabels } from "../telemetry/usage-metrics.ts";
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -215,7 +216,13 @@ export const createFileSchema = <Provider extends z.ZodType>(
       retention: retentionSchema,
       disconnect: z.enum(["abort", "drain"]),
       access_log: name,
-      telemetry: z.strictObject({ trace_context: z.enum(["link", "continue"]) }).partial(),
+      telemetry: z
+        .strictObject({
+          trace_context: z.enum(["link", "continue"]),
+          usage_labels: z.array(z.enum(usageLabels)).min(1),
+          usage_series: integer(1, 100_000),
+        })
+        .partial(),
       stream: z.strictObject({ keepalive_before_content_s: integer(1, 3_600) }).partial(),
       providers: z.array(provider),
       sandbox: z

@@ -1,3 +1,4 @@
+import { usageLabels } from "../telemetry/usage-metrics.ts";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { z } from "zod";
@@ -219,7 +220,13 @@ function assembleConfiguration<Provider extends z.ZodType>({
     archive: assembleArchive(variables.archiveUrl, file.archive),
     retention: retentionSettings(file.retention),
     disconnect: file.disconnect ?? "abort",
-    telemetry: { traceContext: file.telemetry?.trace_context ?? "link" },
+    telemetry: {
+      traceContext: file.telemetry?.trace_context ?? "link",
+      usage: file.telemetry?.usage_labels && {
+        labels: usageLabels.filter((label) => file.telemetry?.usage_labels?.includes(label)),
+        seriesMax: file.telemetry.usage_series ?? 1_000,
+      },
+    },
     accessLog: accessLogPlace(workingDirectory, file.access_log),
     stream: { keepaliveBeforeContentSeconds: file.stream?.keepalive_before_content_s },
     sockets: socketSettings(file.sockets),

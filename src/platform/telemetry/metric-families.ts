@@ -21,6 +21,7 @@ export function newFamilies() {
     overheads: histogramFamily(overheadBounds, "endpoint"),
     firstTokens: histogramFamily(firstTokenBounds, "provider"),
     tokens: counterFamily("provider", "kind"),
+    modelTokens: counterFamily("model", "kind"),
     attempts: counterFamily("provider", "outcome"),
     conversions: histogramFamily(durationBounds, "format", "outcome"),
     toolCalls: counterFamily("server", "outcome"),
@@ -105,6 +106,7 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
       families.firstTokens,
     ),
     counter("tokens_total", "Tokens metered, in disjoint kinds.", families.tokens),
+    counter("model_tokens_total", "Tokens metered, by model.", families.modelTokens),
     counter("charged_nano_usd_total", "Charges in billionths of a US dollar.", families.charged),
     counter(
       "uncollected_nano_usd_total",

@@ -6,6 +6,8 @@ const finished: FinishedInference = {
   endpoint: "/v1/chat/completions",
   status: 200,
   provider: "acme",
+  workspace: "ws_1",
+  key: "key_1",
   model: "acme/large",
   outcome: "completed",
   durationMs: 42,

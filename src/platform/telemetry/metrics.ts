@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
 import { errorCatalog, type ErrorCode, type ErrorFacts } from "../kernel/errors.ts";
-import type { Usage, UsagePart } from "../kernel/usage.ts";
+import type { Usage } from "../kernel/usage.ts";
 import type { MetricDefinition } from "./exposition.ts";
 import {
   type CounterCell,
@@ -11,6 +11,14 @@ import {
   definitionsOf,
   newFamilies,
 } from "./metric-families.ts";
+import {
+  tokenKinds,
+  tokenNames,
+  UsageMetrics,
+  type LabelledUsage,
+  type TokenPart,
+  type UsageMetricsOptions,
+} from "./usage-metrics.ts";
 
 /** The outcome of an inference request, or of one attempt at an upstream. */
 export type Outcome = "completed" | "cut" | "cancelled" | "cached" | "refused" | "failed";
@@ -19,7 +27,7 @@ export type Outcome = "completed" | "cut" | "cancelled" | "cached" | "refused" |
 export type StatusClass = "1xx" | "2xx" | "3xx" | "4xx" | "5xx";
 
 /** An inference request after its settlement. */
-export interface FinishedInference {
+export interface FinishedInference extends LabelledUsage {
   /** The declared path, such as `/v1/chat/completions`, never the path that the caller sent. */
   endpoint: string;
   /** The HTTP status of the answer. */
@@ -30,6 +38,9 @@ export interface FinishedInference {
   provider: string;
   /** The catalog id of the model, never the text of a request that named an unknown one. */
   model: string;
+  /** The ids of the workspace and of the key that paid. */
+  workspace: string;
+  key: string;
   outcome: Outcome;
   /** Milliseconds from the request's first byte to the answer's last. */
   durationMs: number;
@@ -129,6 +140,8 @@ export interface Metrics {
 export interface MetricsOptions {
   /** The most distinct model labels; further ones are counted as `other`. Default 200. */
   maxModelLabels?: number;
+  /** Labels of usage; absent where the operator asked for none. */
+  usage?: UsageMetricsOptions | undefined;
 }
 
 const statusClasses = ["1xx", "1xx", "2xx", "3xx", "4xx", "5xx"] as const;
@@ -139,7 +152,8 @@ export const statusClass = (status: number): StatusClass =>
 
 /**
  * Creates the service's own metrics. Labels are endpoints, providers, models (capped), codes and
- * outcomes: all are bounded, and none names a key, a user or a workspace. prom-client is loaded by
+ * outcomes: all are bounded, and none names a key or a workspace unless `usage` asks for it, or a
+ * user. prom-client is loaded by
  * the first scrape, since loading it takes 25 ms of a start.
  */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
@@ -164,7 +178,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   };
   const capModel = labelCap(options.maxModelLabels ?? 200);
   let registry: Promise<Registry> | undefined;
-  const definitions = definitionsOf(families, gauges);
+  const usage = options.usage && new UsageMetrics(options.usage);
+  const definitions = [...definitionsOf(families, gauges), ...(usage?.definitions() ?? [])];
   const loadRegistry = async (): Promise<Registry> =>
     (await import("./exposition.ts")).exposition(definitions);
   return {
@@ -186,7 +201,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     uncollectedNanoUsd: (reason) => families.uncollected.at(reason),
     requestsInFlight: gauges.requestsInFlight,
     openStreams: gauges.openStreams,
-    recordInference: inferenceRecorder(families, capModel),
+    recordInference: inferenceRecorder(families, { capModel, usage }),
     watchServer({ connections, sockets, bodyBytes, bodyBytesMax, certificateExpirySeconds }) {
       gauges.certificateExpiry = certificateExpirySeconds;
       gauges.clientConnections = connections;
@@ -211,27 +226,6 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
 const faultOf = (code: ErrorCode): ErrorFacts["fault"] => errorCatalog[code].fault;
 
-/** A part of the usage that counts tokens. */
-type TokenPart = keyof typeof tokenKinds;
-
-/** The label value of each kind of token. */
-const tokenKinds = {
-  inputTokens: "input",
-  cacheReadTokens: "cache_read",
-  cacheReadAudioTokens: "cache_read_audio",
-  cacheReadImageTokens: "cache_read_image",
-  cacheWriteTokens: "cache_write",
-  cacheWriteOneHourTokens: "cache_write_one_hour",
-  inputAudioTokens: "input_audio",
-  inputImageTokens: "input_image",
-  outputTokens: "output",
-  reasoningTokens: "reasoning",
-  outputAudioTokens: "output_audio",
-  outputImageTokens: "output_image",
-} as const satisfies Partial<Record<UsagePart, string>>;
-
-const tokenNames = Object.keys(tokenKinds) as TokenPart[];
-
 /**
  * Returns a function that passes the first `limit` distinct values through and replaces all later
  * ones by `other`.
@@ -246,12 +240,17 @@ function labelCap(limit: number): (value: string) => string {
   };
 }
 
-function inferenceRecorder(families: Families, capModel: (model: string) => string) {
+function inferenceRecorder(
+  families: Families,
+  { capModel, usage }: { capModel: (model: string) => string; usage: UsageMetrics | undefined },
+) {
   const charged = families.charged.at();
   return (finished: FinishedInference): void => {
     const { endpoint, provider, tokens } = finished;
+    const model = capModel(finished.model);
+    usage?.record(finished);
     families.requests.at(endpoint, statusClass(finished.status)).value += 1;
-    families.inference.at(provider, capModel(finished.model), finished.outcome).value += 1;
+    families.inference.at(provider, model, finished.outcome).value += 1;
     families.durations.at(endpoint).observe(finished.durationMs / 1000);
     families.overheads.at(endpoint).observe(finished.overheadMs / 1000);
     if (finished.firstTokenMs !== undefined)
@@ -260,8 +259,9 @@ function inferenceRecorder(families: Families, capModel: (model: string) => stri
     if (tokens === undefined) return;
     for (const name of tokenNames) {
       const count = tokens[name];
-      if (count !== undefined && count > 0)
-        families.tokens.at(provider, tokenKinds[name]).value += count;
+      if (count === undefined || count === 0) continue;
+      families.tokens.at(provider, tokenKinds[name]).value += count;
+      families.modelTokens.at(model, tokenKinds[name]).value += count;
     }
   };
 }

@@ -1,0 +1,112 @@
+import type { Usage, UsagePart } from "../kernel/usage.ts";
+import type { MetricDefinition } from "./exposition.ts";
+import { CounterCell, Family } from "./metric-families.ts";
+
+/** Labels that an operator may ask for: each makes a series for every value. */
+export const usageLabels = ["workspace", "key", "model"] as const;
+
+export type UsageLabel = (typeof usageLabels)[number];
+
+/** A request as these metrics count it. Ids are those of the workspace, the key and the catalog. */
+export interface LabelledUsage extends Readonly<Record<UsageLabel, string>> {
+  tokens?: Usage | undefined;
+  chargedNanoUsd?: bigint | undefined;
+}
+
+/** Options of usage metrics. */
+export interface UsageMetricsOptions {
+  labels: readonly UsageLabel[];
+  /** The most combinations of label values; requests of further ones are counted as `other`. */
+  seriesMax: number;
+}
+
+/** A part of the usage that counts tokens. */
+export type TokenPart = keyof typeof tokenKinds;
+
+/** The label value of each kind of token. */
+export const tokenKinds = {
+  inputTokens: "input",
+  cacheReadTokens: "cache_read",
+  cacheReadAudioTokens: "cache_read_audio",
+  cacheReadImageTokens: "cache_read_image",
+  cacheWriteTokens: "cache_write",
+  cacheWriteOneHourTokens: "cache_write_one_hour",
+  inputAudioTokens: "input_audio",
+  inputImageTokens: "input_image",
+  outputTokens: "output",
+  reasoningTokens: "reasoning",
+  outputAudioTokens: "output_audio",
+  outputImageTokens: "output_image",
+} as const satisfies Partial<Record<UsagePart, string>>;
+
+/** Every part of the usage that counts tokens. */
+export const tokenNames = Object.keys(tokenKinds) as TokenPart[];
+
+const counterFamily = (...labelNames: string[]) => new Family(labelNames, () => new CounterCell());
+
+/**
+ * Requests, tokens and charges by the labels that an operator asked for. The number of series is
+ * bounded, since every workspace and key makes some.
+ */
+export class UsageMetrics {
+  private readonly labels: readonly UsageLabel[];
+  private readonly seriesMax: number;
+  private readonly requests: Family<CounterCell>;
+  private readonly tokens: Family<CounterCell>;
+  private readonly charged: Family<CounterCell>;
+  private readonly known = new Set<string>();
+  private readonly others: readonly string[];
+
+  constructor({ labels, seriesMax }: UsageMetricsOptions) {
+    this.labels = labels;
+    this.seriesMax = seriesMax;
+    this.others = labels.map(() => "other");
+    this.requests = counterFamily(...labels);
+    this.tokens = counterFamily(...labels, "kind");
+    this.charged = counterFamily(...labels);
+  }
+
+  /** Counts a settled request. */
+  record(usage: LabelledUsage): void {
+    const values = this.within(this.labels.map((label) => usage[label]));
+    this.requests.at(...values).value += 1;
+    if (usage.chargedNanoUsd !== undefined)
+      this.charged.at(...values).value += Number(usage.chargedNanoUsd);
+    for (const name of tokenNames) {
+      const count = usage.tokens?.[name] ?? 0;
+      if (count > 0) this.tokens.at(...values, tokenKinds[name]).value += count;
+    }
+  }
+
+  /** Names and help texts, which operators' dashboards depend on. */
+  definitions(): MetricDefinition[] {
+    const counter = (
+      name: string,
+      help: string,
+      family: Family<CounterCell>,
+    ): MetricDefinition => ({
+      kind: "counter",
+      name: `switchyard_usage_${name}`,
+      help,
+      family,
+    });
+    const by = "by the labels of telemetry.usage_labels";
+    return [
+      counter("requests_total", `Settled inference requests, ${by}.`, this.requests),
+      counter("tokens_total", `Tokens metered, in disjoint kinds, ${by}.`, this.tokens),
+      counter(
+        "charged_nano_usd_total",
+        `Charges in billionths of a US dollar, ${by}.`,
+        this.charged,
+      ),
+    ];
+  }
+
+  private within(values: readonly string[]): readonly string[] {
+    const series = values.join("\n");
+    if (this.known.has(series)) return values;
+    if (this.known.size >= this.seriesMax) return this.others;
+    this.known.add(series);
+    return values;
+  }
+}
