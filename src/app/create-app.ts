@@ -217,9 +217,19 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     logger: tools.logger,
     metrics: tools.metrics,
   });
+  const documents = openDocuments({
+    ...tools,
+    ...inference,
+    ...work,
+    database: storage.database.withTables(),
+    ownKeyOf: ownKeyLookup(account.providerKeys),
+    onRetention: (ok) =>
+      insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
+  });
   const stored = buildStoredResponses(settings, {
     ...tools,
     ...work,
+    documents,
     gateway,
     storage,
     inference,
@@ -233,15 +243,6 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     account,
     clock,
     logger: tools.logger,
-  });
-  const documents = openDocuments({
-    ...tools,
-    ...inference,
-    ...work,
-    database: storage.database.withTables(),
-    ownKeyOf: ownKeyLookup(account.providerKeys),
-    onRetention: (ok) =>
-      insights.jobs.ran("document_retention", ok, ok ? undefined : "The last run failed."),
   });
   const files = await buildFiles(settings, { ...core, ...work, logger: tools.logger });
   const built = buildBatches(settings, {

@@ -175,6 +175,7 @@ export function buildStoredResponses(
   parts: AppTools & {
     /** What runs the tools that models call. */
     gateway: Pick<ResponseServices, "toolCalls" | "upstreamServers" | "maxToolRounds" | "search">;
+    documents: ResponseServices["documents"];
     storage: Storage<ResponseTables>;
     inference: InferenceDependencies;
     directory: CredentialDirectory;

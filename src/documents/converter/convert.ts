@@ -6,6 +6,7 @@ import {
   type ConversionReport,
   type ConversionTask,
   type ConversionLimits,
+  type FileFormat,
 } from "./converter-messages.ts";
 import { normalPictures } from "./normal-picture.ts";
 import type { createIsomorphicCanvasFactory, getDocumentProxy } from "unpdf";
@@ -301,11 +302,23 @@ export async function convert(
       ? { jpeg: await pageJpeg(png) }
       : { fragments: await recognizer.read(png) };
   try {
-    return reportOf(await pagesOf(task, { readPicture, onPage }), task);
+    if (task.format === "office") return await officeReport(task);
+    return reportOf(await pagesOf({ ...task, format: task.format }, { readPicture, onPage }), task);
   } catch (error) {
     if (error instanceof RefusedFile) return { kind: "refused", message: error.message };
     throw error;
   }
+}
+
+async function officeReport({
+  bytes,
+  limits: { charactersMax },
+}: ConversionTask): Promise<ConversionReport> {
+  const { officeText } = await loaded(import("../office/office-text.ts"));
+  const { markdown, pages } = officeText(bytes);
+  if (markdown.length > charactersMax)
+    throw new RefusedFile(`The file has more than ${charactersMax} characters of text.`);
+  return { kind: "converted", markdown, pages };
 }
 
 function reportOf(
@@ -325,7 +338,7 @@ function reportOf(
 }
 
 async function pagesOf(
-  { format, bytes, limits }: ConversionTask,
+  { format, bytes, limits }: ConversionTask & { format: FileFormat },
   { readPicture, onPage }: { readPicture: ReadPicture; onPage(): void },
 ): Promise<ReadPage[]> {
   if (format === "pdf") return readPdf(bytes, { limits, readPicture, onPage });

@@ -14,7 +14,7 @@ export interface ConversionLimits {
 
 /** A message to a converter's child process. */
 export interface ConversionTask {
-  format: FileFormat;
+  format: FileFormat | "office";
   bytes: Uint8Array;
   limits: ConversionLimits;
   /** Returns pages without text as pictures, for a provider to read. */
@@ -80,3 +80,7 @@ export function fileFormatOf(bytes: Uint8Array): FileFormat | undefined {
   if (ascii(bytes, 0, 2) === "BM" && bytes.byteLength >= 26) return "bmp";
   return ascii(bytes, 0, pdfHeaderBytes).includes("%PDF-") ? "pdf" : undefined;
 }
+
+/** Returns whether bytes begin as a ZIP archive does, which office files are. */
+export const isArchive = (bytes: Uint8Array): boolean =>
+  bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;

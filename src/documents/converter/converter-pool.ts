@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import {
   fileFormatOf,
+  isArchive,
   type ConversionReport,
   type ConversionTask,
   type PreparedPage,
@@ -286,7 +287,7 @@ const poolDefaults: Omit<ConverterPoolOptions, "script"> = {
 
 /** The outcome of a conversion, for metrics and logs. */
 interface ObservedConversion {
-  format: FileFormat;
+  format: FileFormat | "office";
   outcome: Conversion["kind"];
   durationMs: number;
   /** The reason why it did not succeed, where the file is not at fault; not for callers. */
@@ -320,13 +321,14 @@ export class DocumentConverter {
   /**
    * Converts a file by the format of its bytes; `signal` gives it up while it waits. With
    * `leavesPictures`, pages that have no text of their own are only drawn, for a provider to read.
+   * `takesOffice` takes Word documents, Excel workbooks and PowerPoint presentations too.
    */
   async convert(
     bytes: Uint8Array,
     signal: AbortSignal,
-    { leavesPictures = false } = {},
+    { leavesPictures = false, takesOffice = false } = {},
   ): Promise<Conversion> {
-    const format = fileFormatOf(bytes);
+    const format = takesOffice && isArchive(bytes) ? "office" : fileFormatOf(bytes);
     if (format === undefined)
       return { kind: "refused", message: "The file is no PNG, JPEG, GIF, WebP, BMP, TIFF or PDF." };
     const { clock, onConverted } = this.options;

@@ -48,6 +48,7 @@ export const messages = defineEndpoint<
       Dependencies,
       | "ledger"
       | "generations"
+      | "documents"
       | "upstreamServers"
       | "toolCalls"
       | "maxToolRounds"

@@ -60,6 +60,7 @@ interface Storing {
     Dependencies,
     | "inference"
     | "responses"
+    | "documents"
     | "upstreamServers"
     | "toolCalls"
     | "maxToolRounds"
@@ -132,6 +133,7 @@ export const responses = defineEndpoint<
       Dependencies,
       | "responses"
       | "background"
+      | "documents"
       | "upstreamServers"
       | "toolCalls"
       | "maxToolRounds"

@@ -94,7 +94,10 @@ async function callOfJob(
 export const runBackground =
   (services: Services): RunBackground =>
   async (job, sink, signal) => {
-    const served = await serveResponse(services, await callOfJob(job, services, signal));
+    const served = await serveResponse(services, {
+      ...(await callOfJob(job, services, signal)),
+      isAgain: job.run > 1,
+    });
     assert(served.kind === "stream", "a background response is streamed");
     const { frames: source } = served;
     signal.addEventListener("abort", () => source.cancel(), { once: true });

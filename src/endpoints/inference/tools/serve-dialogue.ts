@@ -10,11 +10,11 @@ import type { Dependencies } from "../../dependencies.ts";
 import { answerCall, streamResponse, wholeResponse, wholeText } from "../answer-call.ts";
 import { withPings } from "../responses/stored-response.ts";
 import { chatFace } from "./chat/chat-face.ts";
-import { withParsedFiles } from "./chat/file-parser.ts";
 import { ChatStream, ChatTurn } from "./chat/chat-rounds.ts";
 import { MessagesStream, MessagesTurn } from "./messages/messages-rounds.ts";
 import { messagesFace } from "./messages/messages-face.ts";
 import { DialogueRounds, type ToolFace, type Wire } from "./dialogue-rounds.ts";
+import { asksForParser, chatFiles, messagesFiles, withParsedFiles } from "./file-parser.ts";
 import { isSearchTool, searchToolFor } from "./web-search.ts";
 import { asksForMcp, readGatewayTools, type GatewayTool } from "./gateway-tools.ts";
 import { modelSees } from "./responses/serve-response.ts";
@@ -48,7 +48,9 @@ export async function answerChat(
     | "publicUrl"
   >,
 ): Promise<Reply> {
-  const call = sent.body["plugins"] === undefined ? sent : await withParsedFiles(deps, sent);
+  const { call } = asksForParser(sent.body)
+    ? await withParsedFiles(deps, { call: sent, face: chatFiles })
+    : { call: sent };
   const search = searchToolFor(deps, call);
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   const { n } = call.body;
@@ -73,12 +75,13 @@ export async function answerChat(
 }
 
 /** Serves a call of Messages in the same way. Calls and results are blocks of the answer. */
-export function answerMessages(
+export async function answerMessages(
   context: RequestContext,
-  call: ChatCall,
+  sent: ChatCall,
   deps: Pick<
     Dependencies,
     | "inference"
+    | "documents"
     | "upstreamServers"
     | "toolCalls"
     | "maxToolRounds"
@@ -87,6 +90,9 @@ export function answerMessages(
     | "publicUrl"
   >,
 ): Promise<Reply> {
+  const { call } = asksForParser(sent.body)
+    ? await withParsedFiles(deps, { call: sent, face: messagesFiles })
+    : { call: sent };
   const search = searchToolFor(deps, call);
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   return answerDialogue(context, {

@@ -14,7 +14,8 @@ import type { Dependencies } from "../../../dependencies.ts";
 import { wholeText } from "../../answer-call.ts";
 import { withPings } from "../../responses/stored-response.ts";
 import { searchToolFor, withoutOnline } from "../web-search.ts";
-import { asksForMcp, readGatewayTools } from "../gateway-tools.ts";
+import { asksForParser, responsesFiles, withParsedFiles } from "../file-parser.ts";
+import { asksForMcp, type GatewayTools, readGatewayTools } from "../gateway-tools.ts";
 import { boundEnd, failedEnd, ResponseEvents } from "./response-events.ts";
 import { holdsMcpItems } from "./response-items.ts";
 import { ResponseRounds } from "./response-rounds.ts";
@@ -27,14 +28,32 @@ type ServedResponse =
 /** What serving a response needs. */
 export type ResponseServices = Pick<
   Dependencies,
-  "inference" | "toolCalls" | "upstreamServers" | "publicUrl" | "clock" | "maxToolRounds" | "search"
+  | "inference"
+  | "documents"
+  | "toolCalls"
+  | "upstreamServers"
+  | "publicUrl"
+  | "clock"
+  | "maxToolRounds"
+  | "search"
 >;
 
-/** Serves a call whose conversation is whole, and runs the tools of MCP servers for its model. */
+/** A call, and its conversation, which is whole. */
+interface WholeCall {
+  call: ChatCall;
+  conversation: readonly ResponseItem[];
+}
+
+/**
+ * Serves a call whose conversation is whole, and runs the tools of MCP servers for its model.
+ * `isAgain` says that an earlier run may have called tools. Throws `service_unavailable` where these
+ * could be called twice.
+ */
 export async function serveResponse(
   deps: ResponseServices,
-  { call, conversation }: { call: ChatCall; conversation: readonly ResponseItem[] },
+  { isAgain = false, ...sent }: WholeCall & { isAgain?: boolean },
 ): Promise<ServedResponse> {
+  const { call, conversation } = asksForParser(sent.call.body) ? await withTexts(deps, sent) : sent;
   const search = searchToolFor(deps, call);
   if (search === undefined && !needsRounds(deps, { call, conversation }))
     return servedAlone(deps, call);
@@ -46,6 +65,7 @@ export async function serveResponse(
     taken: namesOf(requested),
     search,
   });
+  if (isAgain) assertRepeatable(tools);
   const rounds = new ResponseRounds({
     call,
     conversation,
@@ -59,6 +79,26 @@ export async function serveResponse(
   return call.requirements.stream
     ? streamed(deps, { rounds, onCancel: () => aborting.abort() })
     : whole(deps, rounds);
+}
+
+/** Returns a call whose files are texts. */
+async function withTexts(deps: ResponseServices, sent: WholeCall): Promise<WholeCall> {
+  const parsed = await withParsedFiles(deps, { ...sent, face: responsesFiles });
+  return { call: parsed.call, conversation: parsed.conversation ?? sent.conversation };
+}
+
+/** Throws where tools may have been called before that do more than read. */
+function assertRepeatable({ all }: GatewayTools): void {
+  const tool = all.find(
+    ({ search, definition }) =>
+      search === undefined && definition.annotations?.readOnlyHint !== true,
+  );
+  if (tool === undefined) return;
+  throw new GatewayError(
+    "service_unavailable",
+    `The gateway ended while this response ran. It is not run again, since ${tool.label}/${tool.definition.name} could be called ` +
+      "twice. See which calls were made (surface mcp), and send the request again where that is right.",
+  );
 }
 
 async function servedAlone(
