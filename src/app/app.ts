@@ -1,5 +1,6 @@
 import type { AccessLog } from "./access-log.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
+import type { MeterEvents } from "../billing/customers/meter-events.ts";
 import type { Payments } from "../billing/payments/open-payments.ts";
 import type { KeyProber, ProbeKey } from "../byok/key-prober.ts";
 import type { Consent } from "../consent/open-consent.ts";
@@ -64,6 +65,8 @@ export interface App {
   storage: Storage<AppTables>;
   /** Undefined where no Stripe key is configured. */
   payments: Payments | undefined;
+  /** Reports what customers are billed. */
+  meterEvents: Pick<MeterEvents, "run">;
   background: BackgroundRunner;
   /** Probes donated provider keys that were refused. */
   prober: KeyProber;

@@ -1,6 +1,7 @@
 import type { RateCounters } from "../access/count-request.ts";
 import { Guard } from "../access/guard.ts";
 import { RateTiers } from "../access/rate-limiter.ts";
+import type { MeterEvents } from "../billing/customers/meter-events.ts";
 import type { Payments } from "../billing/payments/open-payments.ts";
 import type { KeyProber } from "../byok/key-prober.ts";
 import { type Consent, type ConsentParts, openConsent } from "../consent/open-consent.ts";
@@ -30,7 +31,7 @@ import type { Replica } from "../platform/storage/postgres/replica.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { AppSettings } from "./settings-of.ts";
 import type { App, AppTools } from "./app.ts";
-import { buildAccount, buildPayments } from "./parts/build-account.ts";
+import { buildAccount, buildMeterEvents, buildPayments } from "./parts/build-account.ts";
 import { buildSpools } from "./parts/build-spools.ts";
 import { buildHub, type HubParts } from "./parts/build-hub.ts";
 import { buildGateway, type Gateway } from "./parts/build-gateway.ts";
@@ -104,6 +105,7 @@ interface Parts extends Core, JoinedOperations {
   files: Files;
   built: BuiltBatches;
   payments: Payments | undefined;
+  meterEvents: MeterEvents;
 }
 
 /** Builds every part once and passes it on. */
@@ -252,7 +254,9 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     logger: tools.logger,
   });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });
-  return { ...core, ...operations, stored, hubParts, gateway, documents, files, built, payments };
+  const meterEvents = buildMeterEvents(settings, { ...core, ...work, ...tools, payments });
+  const surfaces = { stored, hubParts, gateway, documents, files, built };
+  return { ...core, ...operations, ...surfaces, payments, meterEvents };
 }
 
 /** Returns the dependencies of the endpoints' handlers. */
@@ -266,6 +270,7 @@ const dependenciesOf = (
   files: parts.files,
   batches: parts.built.batches,
   payments: parts.payments,
+  meterEvents: parts.meterEvents,
   inference: parts.inference,
   dashboard: openDashboard(settings.dashboard, tools.logger),
   consent: buildConsent(settings, { ...account, database: storage.database.withTables(), clock }),
@@ -314,6 +319,7 @@ const facesOf = ({
   referrals: account.referrals,
   insights,
   payments: parts.payments,
+  meterEvents: parts.meterEvents,
   background: stored.background,
   prober: parts.keyProber,
   ...parts.hubParts,
@@ -357,6 +363,7 @@ async function closeParts({
   await parts.catalog.stop();
   await parts.nodes.stop();
   await account.runs.stop();
+  await parts.meterEvents.stop();
   await account.customers.stop();
   await stopSharing(shared, account);
   await parts.replica?.close();

@@ -19,6 +19,7 @@ import {
   type Customers,
   type CustomerSettings,
 } from "../billing/customers/open-customers.ts";
+import type { MeterEventTables } from "../billing/customers/meter-events.ts";
 import type { CustomerTables } from "../billing/customers/customer-store.ts";
 import { openRuns, type RunChannel, type Runs } from "../billing/runs/open-runs.ts";
 import type { RunTables } from "../billing/runs/run-store.ts";
@@ -119,6 +120,7 @@ export type AccountTables = KeyTables &
   BudgetsTables &
   RunTables &
   CustomerTables &
+  MeterEventTables &
   ReferralTables;
 
 /** Options of the account plane. */

@@ -13,6 +13,7 @@ import type { PresetDirectory, PresetEditor } from "../identity/presets/preset-s
 import type { WorkspaceEditor } from "../identity/workspaces/workspace-store.ts";
 import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
 import type { GrantStore, Grants } from "../billing/credits/grants.ts";
+import type { MeterEvents } from "../billing/customers/meter-events.ts";
 import type { Customers } from "../billing/customers/open-customers.ts";
 import type { Runs } from "../billing/runs/open-runs.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
@@ -126,6 +127,7 @@ export interface Dependencies {
   /** The workspace of the service's operator. */
   operatorWorkspaceId: string;
   customers: Customers;
+  meterEvents: MeterEvents;
   runs: Runs & { door: RunsDoor };
   /** The credits that come with plans each month. */
   planCredits: PlanCredits;

@@ -4,6 +4,7 @@ import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 import { weightOfMarkup } from "../../billing/customers/customer.ts";
 import type { CustomerSettings } from "../../billing/customers/open-customers.ts";
+import { MeterEvents } from "../../billing/customers/meter-events.ts";
 import { SpendStore } from "../../insights/service-usage-store.ts";
 import {
   hasSeveralGateways,
@@ -63,6 +64,42 @@ export async function buildPayments(
     onReconciled: (ok) =>
       insights.jobs.ran("payment_reconciliation", ok, ok ? undefined : "The last run failed."),
   });
+}
+
+/** Builds the reports of what customers are billed, and starts them where there is a meter. */
+export function buildMeterEvents(
+  { customers: settings }: AppSettings,
+  {
+    storage,
+    account: { customers },
+    payments,
+    insights,
+    logger,
+    ...parts
+  }: {
+    storage: Storage<AppTables>;
+    account: Account;
+    payments: Payments | undefined;
+    insights: Insights;
+    clock: Clock;
+    logger: Logger;
+    isLeader: (() => boolean) | undefined;
+  },
+): MeterEvents {
+  const stripe = payments?.stripe;
+  const events = new MeterEvents({
+    ...parts,
+    ...customers,
+    database: storage.database.withTables(),
+    eventName: settings?.stripeMeter,
+    send: stripe && ((event) => stripe.reportUse(event)),
+    onRun: (error) => {
+      insights.jobs.ran("meter_events", error === undefined, error && "The last run failed.");
+      if (error !== undefined) logger.error({ err: error }, "use could not be reported yet");
+    },
+  });
+  events.start();
+  return events;
 }
 
 /** Returns the callbacks that log failures of the account plane's background work. */

@@ -39,6 +39,11 @@ export class CustomerBook implements CustomerPlans {
     return this.byWorkspace.get(workspaceId)?.get(externalId);
   }
 
+  /** Returns every customer of all workspaces. */
+  *all(): Generator<Customer> {
+    for (const customers of this.byWorkspace.values()) yield* customers.values();
+  }
+
   /**
    * Returns the share of the cost that a customer pays of a request; undefined where it is not
    * counted. A customer that the rule covers is created by its first request.

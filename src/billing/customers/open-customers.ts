@@ -3,6 +3,7 @@ import { minuteMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { BlockingBudgets, Budget } from "../budgets/budget.ts";
 import { eachSubject } from "../budgets/budget.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
+import { BalanceLinks } from "./balance-links.ts";
 import { CustomerBook, newCustomer } from "./customer-book.ts";
 import { CustomerEditor } from "./customer-editor.ts";
 import { CustomerStore, type CustomerTables } from "./customer-store.ts";
@@ -26,6 +27,7 @@ interface CustomerChannel {
 export interface CustomersOptions {
   database: Kysely<CustomerTables>;
   clock: Clock;
+  encryptionKey: Uint8Array;
   settings: CustomerSettings;
   ledger: LedgerPort;
   blocking: BlockingBudgets;
@@ -43,6 +45,8 @@ export interface Customers {
   store: CustomerStore;
   book: CustomerBook;
   editor: CustomerEditor;
+  /** Signs and opens links to balances. */
+  links: BalanceLinks;
   settings: CustomerSettings;
   /** Waits for the charges and the customers that are being written. */
   flush(): Promise<void>;
@@ -81,6 +85,7 @@ export async function openCustomers(options: CustomersOptions): Promise<Customer
     store,
     book,
     settings,
+    links: new BalanceLinks(options.encryptionKey),
     editor: new CustomerEditor({
       store,
       book,

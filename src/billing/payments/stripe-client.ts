@@ -192,6 +192,41 @@ export class StripeClient {
   }
 
   /**
+   * Reports an event to a meter. Resolves also where Stripe has the event already: it then answers
+   * 400 without a code, and says so in its message (seen 2026-08).
+   */
+  async reportUse({
+    id,
+    eventName,
+    stripeCustomerId,
+    units,
+    atMs,
+  }: {
+    id: string;
+    eventName: string;
+    stripeCustomerId: string;
+    units: number;
+    atMs: number;
+  }): Promise<void> {
+    const event = this.stripe.billing.meterEvents.create(
+      {
+        event_name: eventName,
+        identifier: id,
+        timestamp: Math.floor(atMs / 1000),
+        payload: { stripe_customer_id: stripeCustomerId, value: String(units) },
+      },
+      { idempotencyKey: id },
+    );
+    await asked(
+      event.catch((error: unknown) => {
+        if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
+        if (/event already exists with identifier/i.test(error.message)) return;
+        throw new PaymentError("refused", error.message, error.requestId);
+      }),
+    );
+  }
+
+  /**
    * Yields events of these types since a wall time, newest first. Stripe keeps them for 30 days.
    */
   async *eventsSince(sinceMs: number, types: string[]): AsyncGenerator<PaymentEvent> {

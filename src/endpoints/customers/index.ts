@@ -9,6 +9,8 @@ import {
   getCustomer,
   listCustomers,
 } from "./customers.ts";
+import { balancePage, createBalanceLink } from "./balance-page.ts";
+import { listMeterEvents } from "./meter-events.ts";
 import { customerStatement } from "./statement.ts";
 
 /** End customers; a part of the table in `endpoints/index.ts`. */
@@ -23,4 +25,7 @@ export const customerEndpoints: readonly Endpoint<Dependencies>[] = [
   addCustomerCredits,
   listCustomerCredits,
   customerStatement,
+  listMeterEvents,
+  createBalanceLink,
+  balancePage,
 ];

@@ -24,6 +24,7 @@ const serviceJobs = [
   { kind: "file_retention", label: "Deletion of expired files", everyMs: hourMs / 60 },
   { kind: "payment_reconciliation", label: "Reconciliation of card payments", everyMs: hourMs / 6 },
   { kind: "budget_alerts", label: "Alerts of budgets", everyMs: hourMs / 60 },
+  { kind: "meter_events", label: "Reports of use to Stripe", everyMs: hourMs / 60 },
   { kind: "smoke_tests", label: "Smoke tests", everyMs: 24 * hourMs },
 ] as const satisfies readonly JobDeclaration[];
 

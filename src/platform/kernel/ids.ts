@@ -40,7 +40,8 @@ export type IdPrefix =
   | "batch"
   | "upload"
   | "part"
-  | "run";
+  | "run"
+  | "mev";
 
 /**
  * Bytes of random digits that are drawn at once: a system call and a conversion for each id would

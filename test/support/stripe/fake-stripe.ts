@@ -1,3 +1,4 @@
+import { errorOf, type Answer } from "./fake-meters.ts";
 import { found, StripeWorld, type StripeObject } from "./stripe-world.ts";
 
 /**
@@ -25,18 +26,8 @@ export interface FakeStripe {
   stop(): Promise<void>;
 }
 
-/** An answer with its status. */
-interface Answer {
-  status: number;
-  body: unknown;
-}
-
 const ok = (body: unknown): Answer => ({ status: 200, body });
 const listOf = (data: unknown[]): Answer => ok({ object: "list", data, has_more: false, url: "/" });
-const errorOf = (status: number, error: Record<string, unknown>): Answer => ({
-  status,
-  body: { error },
-});
 
 /**
  * Starts a simulated Stripe. Like the real one, it answers a repeated idempotency key as it
@@ -53,7 +44,8 @@ export function startFakeStripe(nowMs: () => number = () => Date.now()): FakeStr
     stop: () => server.stop(true),
   };
   const answer = (request: StripeRequest): Answer => {
-    const key = request.idempotencyKey;
+    // What Stripe knows of an identifier is tested too, which outlives the key.
+    const key = request.path === "/billing/meter_events" ? null : request.idempotencyKey;
     const before = key === null ? undefined : answered.get(key);
     if (before !== undefined) return before;
     const given = handle(fake, request);
@@ -148,6 +140,7 @@ function create(fake: FakeStripe, { kind, form }: { kind: string; form: URLSearc
   }
   fake.nextFault = undefined;
   if (fault === "down") return errorOf(503, { type: "api_error", message: "down" });
+  if (kind === "billing/meter_events") return world.meters.take(form);
   return kind === "checkout/sessions"
     ? ok(openSession(world, form))
     : charge(world, { form, declined: fault === "declined" });

@@ -1,3 +1,4 @@
+import { FakeMeters } from "./fake-meters.ts";
 /** An object of Stripe's API, as far as the tests need it. */
 export type StripeObject = Record<string, unknown> & { id: string };
 
@@ -25,11 +26,13 @@ export class StripeWorld {
   readonly events: StripeEvent[] = [];
   /** Customers with a saved card. */
   readonly cards = new Set<string>();
+  readonly meters: FakeMeters;
   private readonly nowMs: () => number;
   private count = 0;
 
   constructor(nowMs: () => number) {
     this.nowMs = nowMs;
+    this.meters = new FakeMeters(nowMs);
   }
 
   /** Returns a new id with this prefix. */
