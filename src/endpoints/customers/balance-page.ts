@@ -22,6 +22,7 @@ const secondsDefault = 86_400;
 export const createBalanceLink = defineEndpoint({
   ...changingCustomers,
   method: "POST",
+  idempotent: true,
   path: "/customers/:id/balance-link",
   summary: "Create a link to a customer's balance.",
   description:

@@ -120,7 +120,8 @@ describe.each(engines)("meter events on %s", (_, freshUrl) => {
     const { pathname } = new URL(
       textAt(await paying.json("POST", `${path}/balance-link`, {}), "url"),
     );
-    const url = new URL(pathname, paying.gateway().baseUrl);
+    const token = pathname.slice("/balance/".length);
+    const url = new URL(`/balance/${token}`, paying.gateway().baseUrl);
     const page = await fetch(url);
     expect(page.headers.get("content-security-policy")).toContain("frame-ancestors *");
     expect(page.headers.get("x-frame-options")).toBeNull();
