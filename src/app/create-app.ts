@@ -250,6 +250,7 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
   const built = buildBatches(settings, {
     ...core,
     files,
+    upstream: inference.upstream,
     catalog: catalog.snapshot,
     logger: tools.logger,
   });

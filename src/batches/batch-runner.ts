@@ -1,12 +1,14 @@
 import type { FileStore } from "../files/file-store.ts";
 import type { LlmKeyCaller } from "../identity/keys/caller.ts";
+import type { BatchLeg } from "../platform/kernel/models/batch-leg.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { Batch, BatchLine } from "./batch.ts";
 import { type BatchStore, leaseMs } from "./batch-store.ts";
 import { finishBatch, type FinishParts } from "./finish-batch.ts";
 import { chargedFailure, keyGone, lineForms, type LineAnswer } from "./line-form.ts";
 import { type LineResult, type LineStore, resultRow } from "./line-store.ts";
-import { InputReader, parsedObject } from "./read-input.ts";
+import { InputReader, readBody } from "./read-input.ts";
+import { type ProviderBatchParts, ProviderBatchRunner } from "./provider-batch-runner.ts";
 import { ResultSeal } from "./result-seal.ts";
 
 /** A line as an ordinary request of its creator's key. */
@@ -16,6 +18,8 @@ export interface LineRequest {
   /** Whether the request is in Anthropic's dialect, and sends its version. */
   form: Batch["form"];
   bodyText: string;
+  /** Set where it travels in a provider's own batch. */
+  leg?: BatchLeg | undefined;
   /**
    * Returns the row that is committed with the charge of the answer: its body, its trace id and
    * what it cost. Undefined for a request that is charged without an answer.
@@ -52,6 +56,8 @@ export interface BatchRunnerParts extends FinishParts {
   requestsInProgress(): number;
   /** Whether other gateways may work on the same database. */
   isShared: boolean;
+  /** The batches of providers; absent where they are not to be used. */
+  provider?: ProviderBatchParts | undefined;
   onError(error: unknown): void;
   onEnd?(batch: Batch): void;
 }
@@ -113,6 +119,7 @@ export class BatchRunner {
   private readonly working = new Set<Promise<void>>();
   /** Batches that this gateway validates, or whose results it writes. */
   private readonly busy = new Set<string>();
+  private readonly atProvider: ProviderBatchRunner | undefined;
   private timers: ReturnType<typeof setInterval>[] = [];
   private looking: Promise<void> | undefined;
   /** Whether there may be work that a look in progress has missed. */
@@ -122,6 +129,8 @@ export class BatchRunner {
 
   constructor(parts: BatchRunnerParts) {
     this.parts = parts;
+    const { provider } = parts;
+    if (provider !== undefined) this.atProvider = new ProviderBatchRunner({ ...parts, provider });
   }
 
   /** Continues what earlier processes have left, and looks for work from then on. */
@@ -152,6 +161,7 @@ export class BatchRunner {
   /** Starts no more lines. */
   drain(): void {
     this.draining = true;
+    this.atProvider?.drain();
   }
 
   /** Resolves when what is running has ended and is written; the rest is left to other gateways. */
@@ -196,6 +206,7 @@ export class BatchRunner {
       if (await batches.lease(batch.id)) this.occupy(batch, this.validate(batch));
       return;
     }
+    if (await this.isAtProvider(batch)) return;
     const active = await this.activate(batch);
     if (nowMs - active.renewedMs > leaseMs / 3) {
       active.renewedMs = nowMs;
@@ -206,6 +217,24 @@ export class BatchRunner {
     await this.mark(active);
     const { undone, running } = await this.parts.lines.left(batch.id);
     if (isOver ? running === 0 : undone === 0) await this.conclude(batch, undone);
+  }
+
+  /** Does what a batch needs that a provider runs, or may run. Returns false where it runs here. */
+  private async isAtProvider(batch: Batch): Promise<boolean> {
+    const { atProvider } = this;
+    if (atProvider === undefined || this.active.has(batch.id)) return false;
+    const place = await atProvider.placeOf(batch);
+    const isUndecided = place === undefined && batch.status === "in_progress";
+    if (!isUndecided && (place === undefined || place.state === "here")) return false;
+    if (!(await this.parts.batches.lease(batch.id))) return true;
+    this.occupy(
+      batch,
+      atProvider.advance(batch, place).then(async () => {
+        // What runs here now does so without a wait.
+        if ((await atProvider.placeOf(batch))?.state === "here") this.wake();
+      }),
+    );
+    return true;
   }
 
   private async activate(batch: Batch): Promise<ActiveBatch> {
@@ -351,7 +380,8 @@ export class BatchRunner {
     await this.untilIdle();
     const caller = callerOf(batch.keyId);
     if (caller === undefined) return this.fail(active, line, keyGone(batch));
-    const request = await this.requestOf(batch, line);
+    const { endpoint, form } = batch;
+    const bodyText = await readBody(this.parts.files, batch, line);
     const rowOf: LineRequest["rowOf"] = (answer) =>
       resultRow({
         batch_id: batch.id,
@@ -363,7 +393,7 @@ export class BatchRunner {
           lineForms[batch.form].answered(line, answer ?? chargedFailure(batch), clock.nowMs()),
         ),
       });
-    const outcome = await run({ ...request, caller, rowOf });
+    const outcome = await run({ endpoint, form, bodyText, caller, rowOf });
     const committed = await lines.result(batch.id, line.line);
     if (committed !== undefined && committed.status !== 0) {
       active.ended.push(committed);
@@ -382,21 +412,6 @@ export class BatchRunner {
       return;
     }
     await this.fail(active, line, outcome);
-  }
-
-  private async requestOf(
-    batch: Batch,
-    { start, length }: BatchLine,
-  ): Promise<Pick<LineRequest, "endpoint" | "form" | "bodyText">> {
-    const { files } = this.parts;
-    const input = await files.heldFile(batch.inputFileId);
-    if (input === undefined) throw new Error("the input of a batch is gone");
-    const pieces: Uint8Array[] = [];
-    for await (const piece of files.read(input, { from: start, to: start + length }))
-      pieces.push(piece);
-    const { body } = parsedObject(Buffer.concat(pieces)) ?? {};
-    const { endpoint, form } = batch;
-    return { endpoint, form, bodyText: JSON.stringify(body ?? null) };
   }
 
   private async fail(active: ActiveBatch, line: BatchLine, answer: LineAnswer): Promise<void> {

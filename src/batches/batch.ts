@@ -74,6 +74,10 @@ export interface BatchLine {
   start: number;
   length: number;
   tries: number;
+  /** Where it was handed to a provider, its model, and what is reserved for it in nano-USD. */
+  model?: string | null;
+  upstreamModel?: string | null;
+  reservedNano?: number;
 }
 
 /** The tables of batches, of their lines, and of the results that are not in files yet. */
@@ -120,6 +124,24 @@ export interface BatchTables {
     not_before_ms: number;
     tries: number;
     done: number;
+    /** Where it was handed to a provider, its model, and what is reserved for it. */
+    model: string | null;
+    upstream_model: string | null;
+    reserved_nano: number;
+  };
+  /** What was decided of each batch: where its lines run, and the provider's batch if one runs them. */
+  provider_batches: {
+    batch_id: string;
+    state: string;
+    reason: string | null;
+    provider: string | null;
+    upstream_id: string | null;
+    upstream_file: string | null;
+    input_file_id: string | null;
+    key: string | null;
+    submitted_at_ms: number | null;
+    next_poll_ms: number;
+    tries: number;
   };
   batch_results: {
     batch_id: string;

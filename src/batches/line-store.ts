@@ -267,6 +267,58 @@ export class LineStore {
     }
   }
 
+  /** Notes the models of lines that a provider is handed, and what is reserved for each. */
+  async reserve(
+    batchId: string,
+    lines: readonly { line: number; model: string; upstreamModel: string; reservedNano: bigint }[],
+  ): Promise<void> {
+    await this.database.transaction().execute(async (transaction) => {
+      for (const { line, model, upstreamModel, reservedNano } of lines)
+        await transaction
+          .updateTable("batch_lines")
+          .set({ model, upstream_model: upstreamModel, reserved_nano: Number(reservedNano) })
+          .where("batch_id", "=", batchId)
+          .where("line", "=", line)
+          .execute();
+    });
+  }
+
+  /** Returns what is reserved for the lines without a result of some batches, in nano-USD. */
+  async reserved(batchIds: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
+    if (batchIds.length === 0) return new Map();
+    const rows = await this.database
+      .selectFrom("batch_lines")
+      .select(["batch_id", sql<number | string>`sum(reserved_nano)`.as("nano")])
+      .where("batch_id", "in", [...batchIds])
+      .where("done", "=", 0)
+      .groupBy("batch_id")
+      .execute();
+    return new Map(rows.map(({ batch_id, nano }) => [batch_id, BigInt(nano)]));
+  }
+
+  /** Returns those of some lines that are not done, each with its result where it has one. */
+  async undone(
+    batchId: string,
+    lines: readonly number[],
+  ): Promise<{ line: BatchLine; result: LineResult | undefined }[]> {
+    if (lines.length === 0) return [];
+    const rows = await this.database
+      .selectFrom("batch_lines")
+      .selectAll()
+      .where("batch_id", "=", batchId)
+      .where("line", "in", [...lines])
+      .where("done", "=", 0)
+      .execute();
+    const results = await this.database
+      .selectFrom("batch_results")
+      .selectAll()
+      .where("batch_id", "=", batchId)
+      .where("line", "in", [...lines])
+      .execute();
+    const byLine = new Map(results.map((result) => [result.line, result]));
+    return rows.map((row) => ({ line: lineOf(row), result: byLine.get(row.line) }));
+  }
+
   /** Deletes the lines and results of a batch, which are in files by now. */
   async drop(batchId: string): Promise<void> {
     for (const table of ["batch_results", "batch_lines"] as const)
@@ -294,6 +346,9 @@ const rowOf = ({
   not_before_ms: 0,
   tries: 0,
   done: 0,
+  model: null,
+  upstream_model: null,
+  reserved_nano: 0,
 });
 
 const lineOf = (row: BatchTables["batch_lines"]): BatchLine => ({
@@ -303,4 +358,7 @@ const lineOf = (row: BatchTables["batch_lines"]): BatchLine => ({
   start: row.start_byte,
   length: row.bytes,
   tries: row.tries,
+  model: row.model,
+  upstreamModel: row.upstream_model,
+  reservedNano: row.reserved_nano,
 });

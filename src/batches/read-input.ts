@@ -1,5 +1,6 @@
 import { isDeeperThan } from "../platform/kernel/json/json-scanner.ts";
-import type { BatchForm, BatchLine, InputProblem } from "./batch.ts";
+import type { FileStore } from "../files/file-store.ts";
+import type { Batch, BatchForm, BatchLine, InputProblem } from "./batch.ts";
 
 /** The most lines of a batch, the most bytes of a line, and the most problems that are listed. */
 export const linesMax: Readonly<Record<BatchForm, number>> = { openai: 50_000, anthropic: 100_000 };
@@ -189,6 +190,21 @@ export class InputReader {
 
 /** Endpoints that choose a model where none is named. */
 const modelIsOptional: ReadonlySet<string> = new Set(["/v1/moderations"]);
+
+/** Returns the body of a line's request as JSON text. */
+export async function readBody(
+  files: FileStore,
+  { inputFileId }: Batch,
+  { start, length }: BatchLine,
+): Promise<string> {
+  const input = await files.heldFile(inputFileId);
+  if (input === undefined) throw new Error("the input of a batch is gone");
+  const pieces: Uint8Array[] = [];
+  for await (const piece of files.read(input, { from: start, to: start + length }))
+    pieces.push(piece);
+  const { body } = parsedObject(Buffer.concat(pieces)) ?? {};
+  return JSON.stringify(body ?? null);
+}
 
 const decoder = new TextDecoder();
 

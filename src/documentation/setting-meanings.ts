@@ -159,6 +159,10 @@ const provider: Readonly<Record<string, Meaning>> = {
   "providers[].passthrough[].path": ["A path, or all below one, as in /v1/files/*.", null],
   "providers[].passthrough[].methods": ["Methods that may be used.", "all of them"],
   "providers[].passthrough[].price": ["USD for each request, as a text.", null],
+  "providers[].batch_api": [
+    "Whose API for batches it offers: openai, anthropic, google or none.",
+    "that of the built-in provider",
+  ],
   "providers[].proxy": ["The HTTP proxy for it, or none.", "that of the environment"],
   "providers[].budget_usd_per_day": [
     "USD of answers in a day (UTC), after which it is not used until the next day.",
@@ -284,9 +288,10 @@ const catalog: Readonly<Record<string, Meaning>> = {
   batch: ["Batches.", null],
   "batch.concurrency": ["Lines that run at once, over all batches.", "8"],
   "batch.native": [
-    "Whether a provider's own batch API may be used. It has no effect yet: lines always run here.",
+    "Whether a provider's own batch API is used where all lines go to one provider that has one: auto, or never.",
     "auto",
   ],
+  "batch.poll_s": ["Seconds between looks at a provider's batch.", "60"],
   aliases: ["Names of your own for models, listed in /models.", "none"],
   "aliases.<id>": [
     "The model, or a list of models with weights or conditions, first match first.",

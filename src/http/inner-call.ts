@@ -156,7 +156,9 @@ export async function answerInBackground<Caller>(
   } catch (thrown) {
     const error = asGatewayError(thrown);
     const { method, headers } = request;
-    onError(error, { traceId, method, path: pathOf(request), caller });
+    // What is gathered ends with an error by design.
+    if (background.leg?.kind !== "gather")
+      onError(error, { traceId, method, path: pathOf(request), caller });
     const text = JSON.stringify(endpoint.encodeError(error, { traceId, headers }));
     return { status: error.status, traceId, text, error };
   } finally {

@@ -1,4 +1,5 @@
 import { lowerBrandHeader } from "../platform/kernel/brand.ts";
+import type { BatchLeg } from "../platform/kernel/models/batch-leg.ts";
 import type { CommitUnit } from "../platform/storage/commit-queue.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { AnswerHeaders } from "./answer-headers.ts";
@@ -247,6 +248,8 @@ export interface RequestSource<Caller> {
 export interface BackgroundWork {
   /** The name of the rate windows that count it, apart from those of clients' requests. */
   pool: string;
+  /** Set where it travels in a provider's own batch, which no rate windows count. */
+  leg?: BatchLeg | undefined;
   /**
    * Returns the row that is committed with the charge of an answer; undefined for a charge without
    * one. `costNano` is in nano-USD.

@@ -72,6 +72,8 @@ export interface GenerationDetail {
    * afford.
    */
   outputCap?: number;
+  /** `batch` where the provider's own batch served it, at the price of batches. */
+  serviceTier?: "batch";
   /** The tokens by which the provider passed its output cap, and their price; absent where it kept it. */
   tokensPastCap?: number;
   nanoUsdPastCap?: string;

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { LineOutcome, RunLine } from "../../batches/batch-runner.ts";
 import { type Batches, openBatches } from "../../batches/open-batches.ts";
+import { buildProviderBatches } from "./build-provider-batches.ts";
+import type { UpstreamClient } from "../../inference/upstream/upstream-client.ts";
 import type { Files } from "../../files/open-files.ts";
 import type { BackgroundAnswer } from "../../http/inner-call.ts";
 import type { compileRoutes } from "../../http/router.ts";
@@ -39,7 +41,7 @@ const outcomeOf = ({ status, traceId, text, error }: BackgroundAnswer): LineOutc
 /** Returns a function that runs lines as requests of their keys, in rate windows of their own. */
 const lineRunner =
   (run: () => RunInBackground): RunLine =>
-  async ({ caller, endpoint, bodyText, rowOf }) =>
+  async ({ caller, endpoint, bodyText, rowOf, leg }) =>
     outcomeOf(
       await run()({
         endpoint: `POST ${endpoint.replace(/^\/v1/, "")}`,
@@ -48,6 +50,7 @@ const lineRunner =
         bodyText,
         work: {
           pool: "batch",
+          leg,
           rowOf: (answer) =>
             rowOf(
               answer && {
@@ -83,10 +86,12 @@ export function buildBatches(
     shared,
     catalog,
     files,
+    upstream,
     clock,
     logger,
   }: {
     account: Pick<Account, "directory" | "ledger" | "providerKeyVault">;
+    upstream: UpstreamClient;
     storage: Storage<AppTables>;
     shared: Shared | undefined;
     catalog(): CatalogSnapshot;
@@ -96,7 +101,22 @@ export function buildBatches(
   },
 ): BuiltBatches {
   let connected: RunInBackground | undefined;
+  const { concurrency = 8, native = "auto", pollSeconds = 60 } = settings.batch ?? {};
+  const { ledger } = account;
+  const provider =
+    native === "never"
+      ? undefined
+      : buildProviderBatches({
+          ...account,
+          database: storage.database.withTables(),
+          upstream,
+          clock,
+          catalog,
+          isShared: shared !== undefined,
+          pollMs: pollSeconds * 1_000,
+        });
   const batches = openBatches({
+    provider,
     database: storage.database.withTables(),
     commits: storage.commits,
     nodeId: shared?.nodeId ?? randomUUID(),
@@ -109,8 +129,8 @@ export function buildBatches(
     }),
     callerOf: (keyId) => account.directory.liveLlmKey(keyId, clock.nowMs()),
     refuseModel: (caller, model) => refuseModel(catalog(), caller, model),
-    concurrency: settings.batch?.concurrency ?? 8,
-    requestsInProgress: () => account.ledger.openHoldCount,
+    concurrency,
+    requestsInProgress: () => ledger.openHoldCount - (provider?.holds.size ?? 0),
     isShared: hasSeveralGateways(settings),
     onError: (error) => logger.error({ err: error }, "a batch could not be worked on"),
   });

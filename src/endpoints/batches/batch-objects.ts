@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Batch } from "../../batches/batch.ts";
+import type { BatchFacts } from "../../batches/open-batches.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { tokensOfBatch } from "../../inference/dialects/answer-tokens.ts";
 import { brand } from "../../platform/kernel/brand.ts";
@@ -61,6 +62,16 @@ export const batchSchema = lazily(() =>
       request_counts: z.object({ total: z.int(), completed: z.int(), failed: z.int() }),
       usage: z.record(z.string(), z.unknown()).optional(),
       cost: z.number(),
+      reserved: z
+        .number()
+        .describe("USD that are reserved for the lines that a provider's own batch runs."),
+      provider: z
+        .string()
+        .nullable()
+        .describe(
+          "The provider whose own batch runs the lines, at its price; null where they run here.",
+        ),
+      provider_note: z.string().nullable().describe("Why no provider's own batch runs the lines."),
       metadata: z.record(z.string(), z.string()).nullable(),
     })
     .meta({ id: "Batch" }),
@@ -78,7 +89,7 @@ const metadataOf = ({ metadata, pauseNote, status }: Batch): Record<string, stri
 const shownFileId = (id: string | null): string | null => (id === null ? null : openaiFileId(id));
 
 /** Returns a batch as OpenAI's clients see it, with what it cost so far. */
-export function openaiBatch(batch: Batch) {
+export function openaiBatch(batch: Batch, facts: BatchFacts | undefined) {
   const { status, usage, problems } = batch;
   const endedIn = (wanted: Batch["status"]): number | null =>
     status === wanted ? secondsOrNull(batch.endedAtMs) : null;
@@ -104,6 +115,9 @@ export function openaiBatch(batch: Batch) {
     request_counts: { total: batch.total, completed: batch.completed, failed: batch.failed },
     ...(usage === null ? {} : { usage: tokensOfBatch(usage) }),
     cost: usdFromNano(BigInt(batch.costNano)),
+    reserved: usdFromNano(facts?.reservedNano ?? 0n),
+    provider: facts?.provider ?? null,
+    provider_note: facts?.note ?? null,
     metadata: metadataOf(batch),
   };
 }

@@ -92,7 +92,7 @@ export const createBatch = defineEndpoint<
       outputExpiresSeconds: body.output_expires_after?.seconds ?? null,
       metadata: body.metadata ?? null,
     });
-    return context.json(openaiBatch(batch));
+    return context.json(openaiBatch(batch, undefined));
   },
 });
 
@@ -129,7 +129,8 @@ export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof f
         }) ?? 20,
       after: after === null ? undefined : (batchIdOf(after) ?? ""),
     });
-    const data = page.batches.map(openaiBatch);
+    const facts = await batches.factsOf(page.batches);
+    const data = page.batches.map((batch) => openaiBatch(batch, facts.get(batch.id)));
     return context.json({
       object: "list",
       data,
@@ -150,6 +151,9 @@ async function batchOf(context: BatchContext, { batches }: BatchDependencies): P
   return batch;
 }
 
+const shownBatch = async (batch: Batch, { batches }: BatchDependencies) =>
+  openaiBatch(batch, (await batches.factsOf([batch])).get(batch.id));
+
 /** Returns a batch. */
 export const getBatch = defineEndpoint<BatchDependencies, undefined, typeof fileAccess>({
   method: "GET",
@@ -162,7 +166,7 @@ export const getBatch = defineEndpoint<BatchDependencies, undefined, typeof file
   response: batchSchema,
   encodeError: encodeContractError,
   async handle(context, dependencies) {
-    return context.json(openaiBatch(await batchOf(context, dependencies)));
+    return context.json(await shownBatch(await batchOf(context, dependencies), dependencies));
   },
 });
 
@@ -183,7 +187,7 @@ export const cancelBatch = defineEndpoint<BatchDependencies, undefined, typeof f
   encodeError: encodeContractError,
   async handle(context, dependencies) {
     const batch = await cancel(await batchOf(context, dependencies), dependencies);
-    return context.json(openaiBatch(batch));
+    return context.json(await shownBatch(batch, dependencies));
   },
 });
 

@@ -158,7 +158,8 @@ function beginCounting(
   { counters, rateClass, estimateTokens, ticket }: CountedRequest,
 ): { counting: Promise<void> | undefined; tokensUsed: TokensUsed | undefined } {
   const caller = context.caller as LlmKeyCaller;
-  const pool = context.background?.pool;
+  const { pool, leg } = context.background ?? {};
+  if (leg !== undefined) return { counting: undefined, tokensUsed: undefined };
   const isCounted = pool === undefined && countsTokens(caller);
   const tokens = isCounted ? tokensOfValid(caller, estimateTokens) : undefined;
   const counting = countRequest(counters, {
@@ -380,6 +381,7 @@ export function originOf(
     traceParent: headers.get("traceparent") ?? undefined,
     headerOf: (name) => headers.get(name),
     ...(background !== undefined && { line: backgroundLine(background, traceId) }),
+    ...(background?.leg !== undefined && { leg: background.leg }),
   };
 }
 

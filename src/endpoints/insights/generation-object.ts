@@ -250,7 +250,12 @@ const senderFields = () => ({
     .string()
     .nullable()
     .describe("Preset of the workspace that was requested as the model; null for a model."),
-  service_tier: unknown,
+  service_tier: z
+    .enum(["batch"])
+    .nullable()
+    .describe(
+      "batch for a line that the provider's own batch API ran, at its price; null otherwise.",
+    ),
   web_search_engine: unknown,
   num_fetches: unknown,
   num_input_audio_prompt: unknown,
@@ -329,7 +334,6 @@ const notKept = {
   moderation_latency: null,
   cache_discount: null,
   app_id: null,
-  service_tier: null,
   web_search_engine: null,
   num_fetches: null,
   num_input_audio_prompt: null,
@@ -425,6 +429,7 @@ export function generationObject(
       detail.routing === undefined
         ? null
         : { order: [...detail.routing.order], left_out: [...(detail.routing.leftOut ?? [])] },
+    service_tier: detail.serviceTier ?? null,
     translation_loss: [...(detail.translationLosses ?? [])],
     usage_estimated: detail.usageEstimated ?? false,
     usage_clamped: detail.usageClamped ?? false,

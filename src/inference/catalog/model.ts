@@ -81,10 +81,20 @@ export interface Provider {
   passthrough?: readonly PassthroughRoute[];
   /** Named deviations from the dialect. */
   deviations: ProviderDeviations;
+  /** Its API for batches; absent where it has none. */
+  batches?: ProviderBatches;
   /** Whether it is the built-in simulated provider. */
   simulated?: boolean;
   /** Whether it is a server on the operator's own machines, which needs no credential. */
   local?: boolean;
+}
+
+/** A provider's API for batches. */
+export interface ProviderBatches {
+  /** The vendor whose API it is. */
+  api: "openai" | "anthropic" | "google";
+  /** Whether batches cost half of what a model's price says, unless that states a price of its own. */
+  halvesPrices: boolean;
 }
 
 /** A route of a provider's own API, and what a request to it costs. */

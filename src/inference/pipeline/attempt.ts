@@ -10,6 +10,7 @@ import {
   type StreamBreak,
 } from "../dialects/shared/passthrough.ts";
 import { looksLikeEvents } from "./adapt.ts";
+import { throughLeg } from "./batch-leg.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import {
   classifyStatus,
@@ -46,7 +47,7 @@ export async function sendTo(
     abortScope,
     purpose = "answer",
   }: {
-    call: Pick<InferenceCall, "requirements">;
+    call: Pick<InferenceCall, "requirements" | "leg">;
     candidate: Pick<Candidate, "model" | "route">;
     adapter: Adapter;
     abortScope: ExchangeTie;
@@ -60,6 +61,8 @@ export async function sendTo(
   const firstTokenMs =
     stream && !isSilent ? timeouts.firstTokenMs : (timeouts.wholeAnswerMs ?? timeouts.totalMs);
   try {
+    if (call.leg !== undefined)
+      return await judgedByStatus(throughLeg(call.leg, { candidate, adapter }), adapter);
     const { requestText: body, requestParts, requestHeaders, requestBody, requestPath } = adapter;
     const target = deps.targetOf(candidate.route, {
       surface: candidate.model.surface,
@@ -82,12 +85,19 @@ export async function sendTo(
       },
       abortScope,
     });
-    if (response.status >= 200 && response.status < 300) return { ok: true, response };
-    return { ok: false, failure: await readFailure(response, adapter.answerDeviations) };
+    return await judgedByStatus(response, adapter);
   } catch (error) {
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error) };
     throw error;
   }
+}
+
+async function judgedByStatus(
+  response: UpstreamResponse,
+  { answerDeviations }: Adapter,
+): Promise<Sent> {
+  if (response.status >= 200 && response.status < 300) return { ok: true, response };
+  return { ok: false, failure: await readFailure(response, answerDeviations) };
 }
 
 /**

@@ -360,7 +360,7 @@ function endWhole(
     durationMs: upstreamEndMs - came.startedMs,
   });
   deps.observer.attemptEnded(record);
-  if (!noteKeyServed(deps, candidate)) {
+  if (!noteKeyServed(deps, candidate) && call.leg === undefined) {
     const model = candidate.model.id;
     // Answers of the other surfaces vary little in length, so the time to a whole answer shows how
     // fast the provider is.

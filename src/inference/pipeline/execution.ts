@@ -11,9 +11,11 @@ import type { ModelFallback } from "../dialects/shared/gateway-facts.ts";
 import type { RelayedBytes } from "./stream/relayed-bytes.ts";
 import type { RelayedStream, KeepAliveTicker } from "./stream/relayed-stream.ts";
 import { sessionOf, modelFor, trailOf } from "./plan-call.ts";
+import { holdOfLeg, planForLeg } from "./batch-leg.ts";
 import type { Candidate, LeftOut } from "../routing/candidate.ts";
 import { planOrRecord, type Settled } from "./settle.ts";
-import { takeHold, outputCapFor, type Allowance } from "./hold/take-hold.ts";
+import { expectedUse, takeHold, outputCapFor, type Allowance } from "./hold/take-hold.ts";
+import { holdCeiling } from "./hold/hold-ceiling.ts";
 import { AbortScope } from "../upstream/abort-scope.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Admission } from "../../billing/ledger/hold-rule.ts";
@@ -271,7 +273,8 @@ export async function tryOut(deps: InferenceDependencies, call: InferenceCall): 
 }
 
 function planned(deps: InferenceDependencies, call: InferenceCall): Execution | Promise<Execution> {
-  const plan = planOrRecord(deps, call);
+  const { leg } = call;
+  const plan = leg === undefined ? planOrRecord(deps, call) : planForLeg(deps, call, leg);
   const execution: Execution = {
     deps,
     call,
@@ -287,7 +290,11 @@ function planned(deps: InferenceDependencies, call: InferenceCall): Execution | 
     firstSendMs: 0,
     accepted: false,
   };
-  const holding = takeHold(execution);
+  if (leg?.kind === "gather") {
+    leg.ceilingNano = holdCeiling(execution.candidates, expectedUse(execution));
+    return execution;
+  }
+  const holding = leg === undefined ? takeHold(execution) : holdOfLeg(deps.ledger, call, leg);
   return holding === undefined ? execution : holding.then(() => execution);
 }
 

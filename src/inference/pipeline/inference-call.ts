@@ -36,6 +36,7 @@ import {
 import type { BodyPart, UpstreamResponse } from "../upstream/upstream-client.ts";
 import type { BytesDecoder } from "./stream/relayed-bytes.ts";
 import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
+import type { BatchLeg } from "../../platform/kernel/models/batch-leg.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { ServedWhole } from "./execution.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
@@ -175,6 +176,8 @@ export interface CallOrigin {
   admission?: Admission | undefined;
   /** Set for a request that no client waits for. It does not count as an outage of a provider. */
   line?: BackgroundLine | undefined;
+  /** Set for a request that travels in a provider's own batch. */
+  leg?: BatchLeg | undefined;
 }
 
 /** What is committed with the charge of a request that no client waits for. */
@@ -365,6 +368,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     admission: origin.admission,
     roundOf: origin.roundOf,
     line: origin.line,
+    leg: origin.leg,
     dialect: dialect.id,
     text: read.text,
     body: read.body,

@@ -362,6 +362,7 @@ function detailOf(
     holdNanoUsd: String(posted.heldNano),
   };
   if (posted.chargeId !== undefined) detail.chargeId = posted.chargeId;
+  if (call.leg !== undefined) detail.serviceTier = "batch";
   if (outputCap !== undefined) detail.outputCap = outputCap;
   if (credential === undefined && price !== undefined) notePastCap(detail, settlement, price);
   if (metered.estimated) detail.usageEstimated = true;

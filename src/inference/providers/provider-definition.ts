@@ -164,6 +164,8 @@ export interface ProviderDefinition {
   /** The dialect by surface; a surface that is absent is not offered. */
   dialects: Partial<Record<Surface, UpstreamDialect>>;
   deviatingModels?: readonly ModelDeviation[];
+  /** The API for batches, which cost half the ordinary price; absent where there is none. */
+  batches?: "openai" | "anthropic" | "google";
   /**
    * Served beside the usual chat dialect: to its own clients, and to requests that offer tools to a
    * model that reasons.

@@ -159,6 +159,8 @@ export interface Configuration<Provider> {
     readonly concurrency: number;
     /** Whether a provider's own batches are used where all lines go to it. */
     readonly native: "auto" | "never";
+    /** Seconds between looks at a provider's batch. */
+    readonly pollSeconds: number;
   };
   /** Keys of doors for callers who cannot send any, by the name of the door. */
   readonly doors: Readonly<
@@ -370,6 +372,7 @@ const rows: readonly Row[] = [
   ["files.quota_gb", [], ({ files }) => files.quotaGb],
   ["batch.concurrency", [], ({ batch }) => batch.concurrency],
   ["batch.native", [], ({ batch }) => batch.native],
+  ["batch.poll_s", [], ({ batch }) => batch.pollSeconds],
   ["doors", [], ({ doors }) => listed(Object.keys(doors))],
   ["aliases", [], ({ aliases }) => listed(Object.keys(aliases))],
   ["routers", [], ({ routers }) => listed(Object.keys(routers))],

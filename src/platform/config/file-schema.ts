@@ -102,7 +102,11 @@ const filesSchema = z
   .partial();
 
 const batchSchema = z
-  .strictObject({ concurrency: integer(1, 1_000), native: z.enum(["auto", "never"]) })
+  .strictObject({
+    concurrency: integer(1, 1_000),
+    native: z.enum(["auto", "never"]),
+    poll_s: integer(1, 3_600),
+  })
   .partial();
 
 /** Monthly credits of a plan, in USD. */

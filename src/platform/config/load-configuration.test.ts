@@ -84,7 +84,7 @@ describe("defaults", () => {
       ocr: { model: undefined },
       audio: { bytesMax: 200 * 1024 ** 2 },
       files: expect.objectContaining({ url: "/srv/gateway/data/files", quotaGb: 10 }),
-      batch: { concurrency: 8, native: "auto" },
+      batch: { concurrency: 8, native: "auto", pollSeconds: 60 },
       ...{ aliases: {}, doors: {} },
       routers: {},
       plans: {},

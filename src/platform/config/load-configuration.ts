@@ -236,7 +236,11 @@ function assembleConfiguration<Provider extends z.ZodType>({
     ocr: { model: file.ocr?.model },
     audio: { bytesMax: (file.audio?.max_mb ?? 200) * 1024 ** 2 },
     files: assembleFiles({ workingDirectory, file }, dataDirectory),
-    batch: { concurrency: file.batch?.concurrency ?? 8, native: file.batch?.native ?? "auto" },
+    batch: {
+      concurrency: file.batch?.concurrency ?? 8,
+      native: file.batch?.native ?? "auto",
+      pollSeconds: file.batch?.poll_s ?? 60,
+    },
     aliases: file.aliases ?? {},
     doors: mapValues(file.doors ?? {}, ({ key, networks = [] }) => ({ key, networks })),
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({

@@ -23,7 +23,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({
     providers: [acme(`http://127.0.0.1:${upstream.port}/v1`)],
-    batch: { concurrency: 2, native: "auto" },
+    batch: { concurrency: 2, native: "auto", pollSeconds: 60 },
   });
 });
 afterAll(async () => {

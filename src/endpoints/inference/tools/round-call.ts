@@ -1,4 +1,5 @@
 import type { ClientDialect } from "../../../inference/dialects/dialect.ts";
+import { refuseRounds } from "../../../inference/pipeline/batch-leg.ts";
 import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
@@ -19,6 +20,7 @@ export function roundCall(
     nowMs: number;
   },
 ): ChatCall {
+  refuseRounds(call);
   const { presetId, dialectHeaders, signatures, nowSeconds, losses } = call;
   const body: Record<string, unknown> = { ...call.body };
   const texts = new Map<string, string | undefined>();

@@ -207,6 +207,7 @@ export function configureProvider(
     dataPolicy: { ...known?.dataPolicy, ...configuredDataPolicy(entry.data_policy) },
     timeouts: timeoutsOf(entry.timeouts_ms, known?.timeouts),
     proxy: entry.proxy,
+    batches: batchesOf(entry.batch_api, known?.batches),
     passthrough: entry.passthrough?.map(({ path, methods, price }) => ({
       path,
       ...(methods !== undefined && { methods }),
@@ -330,6 +331,16 @@ export function knownProvider(definition: ProviderDefinition, environment: Envir
     dataPolicy: definition.dataPolicy ?? {},
     timeouts: defaultTimeouts,
     deviations: definition.deviations ?? {},
+    batches: definition.batches && { api: definition.batches, halvesPrices: true },
     local,
   });
+}
+
+/** Returns the API for batches: what the entry names, or that of the built-in provider. */
+function batchesOf(
+  named: ConfiguredProvider["batch_api"],
+  known: Provider["batches"],
+): Provider["batches"] {
+  if (named === undefined || named === known?.api) return known;
+  return named === "none" ? undefined : { api: named, halvesPrices: false };
 }

@@ -14,5 +14,6 @@ export const anthropic = {
   deviations: { messageThreads: true },
   // Kept for up to 30 days, unless a contract says otherwise.
   dataPolicy: { zdr: false },
+  batches: "anthropic",
   naming: { maker: "anthropic" },
 } satisfies ProviderDefinition;

@@ -16,5 +16,6 @@ export const google = {
     transcriptions: "google-audio",
     speech: "google-audio",
   },
+  batches: "google",
   naming: { maker: "google" },
 } satisfies ProviderDefinition;

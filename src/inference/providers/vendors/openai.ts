@@ -37,5 +37,6 @@ export const openai = {
     userLengthMax: 64,
     unsupportedFields: openaiUnknownFields,
   },
+  batches: "openai",
   naming: { maker: "openai" },
 } satisfies ProviderDefinition;

@@ -16,6 +16,7 @@ import { runs } from "./accounts/2026-11-28-runs.ts";
 import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedBatches } from "./2026-11-28-stored-batches.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
+import { storedProviderBatches } from "./2026-11-28-stored-provider-batches.ts";
 
 /**
  * Every migration, sorted by name, which begins with the date when it was written. Released
@@ -39,4 +40,5 @@ export const migrations: readonly Migration[] = [
   senderDays,
   storedBatches,
   storedFiles,
+  storedProviderBatches,
 ];

@@ -1,0 +1,101 @@
+import {
+  type BatchAnswer,
+  type ProviderApi,
+  type ProviderBatchApi,
+  ProviderBatchError,
+  textOf,
+} from "./provider-batches.ts";
+
+/** States on the wire, and those of its clients. */
+const endStates = /_(?:SUCCEEDED|FAILED|CANCELLED|EXPIRED)$/;
+
+/** Statuses of its errors by gRPC code. Source: google.rpc.Code */
+const statuses: Readonly<Record<number, number>> = {
+  3: 400,
+  4: 504,
+  5: 404,
+  7: 403,
+  8: 429,
+  9: 400,
+  14: 503,
+  16: 401,
+};
+
+type Fields = Record<string, unknown>;
+
+const fieldsOf = (value: unknown): Fields => Object(value) as Fields;
+
+/** Google's batches of the Gemini API. Source: https://ai.google.dev/gemini-api/docs/batch-api */
+export function googleBatches(api: ProviderApi): ProviderBatchApi {
+  const pathFor = (name: string, verb = ""): string =>
+    `/${name.split("/").map(encodeURIComponent).join("/")}${verb}`;
+  const batchOf = (id: string) => api.ask({ method: "GET", path: pathFor(id) });
+  return {
+    frame: {
+      head: '{"batch":{"inputConfig":{"requests":{"requests":[',
+      between: ",",
+      tail: "]}},",
+    },
+    // Requests in the body of the call have less than 20 MB.
+    bytesMax: 19_000_000,
+    requestsMax: 50_000,
+    isOneModel: true,
+    pathOf: (dialect) => (dialect === "google-generate" ? "generateContent" : undefined),
+    write: ({ customId, text }) =>
+      `{"request":${text},"metadata":{"key":${JSON.stringify(customId)}}}`,
+    async create({ content, upstreamModel, marker }) {
+      const { name } = await api.ask({
+        method: "POST",
+        path: `/models/${encodeURIComponent(upstreamModel)}:batchGenerateContent`,
+        body: [content, `"displayName":${JSON.stringify(marker)}}}`],
+        headers: { "content-type": "application/json" },
+      });
+      return { id: String(name), file: null };
+    },
+    async find({ marker }) {
+      const { operations } = await api.ask({ method: "GET", path: "/batches?pageSize=100" });
+      const found = (Array.isArray(operations) ? operations : []).find(
+        (operation: unknown) => fieldsOf(fieldsOf(operation)["metadata"])["displayName"] === marker,
+      ) as Fields | undefined;
+      return found && { id: String(found["name"]), file: null };
+    },
+    async hasEnded({ id }) {
+      const { done, metadata } = await batchOf(id);
+      return done === true || endStates.test(String(fieldsOf(metadata)["state"]));
+    },
+    async *answers({ id }) {
+      const { response, metadata } = await batchOf(id);
+      const told = fieldsOf(response ?? fieldsOf(metadata)["output"]);
+      const file = textOf(told["responsesFile"]);
+      if (file !== undefined) {
+        const { origin, pathname } = new URL(api.baseUrl);
+        for await (const line of api.lines(
+          `${origin}/download${pathname}${pathFor(file, ":download?alt=media")}`,
+        ))
+          yield answerOf(line, line["key"]);
+      }
+      const inlined = told["inlinedResponses"];
+      const list = Array.isArray(inlined) ? inlined : fieldsOf(inlined)["inlinedResponses"];
+      for (const each of Array.isArray(list) ? list : [])
+        yield answerOf(fieldsOf(each), fieldsOf(fieldsOf(each)["metadata"])["key"]);
+    },
+    async cancel({ id }) {
+      await api.ask({ method: "POST", path: pathFor(id, ":cancel") }).catch((error: unknown) => {
+        if (!(error instanceof ProviderBatchError && [400, 404].includes(error.status)))
+          throw error;
+      });
+    },
+    async forget({ id }) {
+      await api.ask({ method: "DELETE", path: pathFor(id) });
+    },
+  };
+}
+
+function answerOf({ response, error }: Fields, key: unknown): BatchAnswer {
+  const customId = String(key);
+  if (response !== undefined && response !== null)
+    return { customId, status: 200, text: JSON.stringify(response) };
+  if (error === undefined || error === null) return { customId, status: 0, text: "" };
+  const status = statuses[Number(fieldsOf(error)["code"])] ?? 500;
+  return { customId, status, text: JSON.stringify({ error }) };
+}

@@ -1,0 +1,197 @@
+import type { StoredContent } from "../../../platform/spool/spool.ts";
+import type { Provider } from "../../catalog/model.ts";
+import { AbortScope } from "../../upstream/abort-scope.ts";
+import {
+  type BodyPart,
+  type UpstreamClient,
+  type UpstreamResponse,
+  upstreamTarget,
+} from "../../upstream/upstream-client.ts";
+
+/** A request of a batch, in the wire format of its provider. */
+export interface BatchRequest {
+  /** The id by which its answer is found again. */
+  customId: string;
+  /** The endpoint that `pathOf` names. */
+  path: string;
+  /** The body as JSON text. */
+  text: string;
+}
+
+/** A batch that is to be handed to a provider. */
+export interface BatchInput {
+  /** The requests, as `frame` puts them. */
+  content: StoredContent;
+  /** The endpoint of all of its requests, and their model where it has to be the same. */
+  path: string;
+  upstreamModel: string;
+  /** A text by which the batch is found again where it was not learned that it was taken. */
+  marker: string;
+  /** Headers of the requests that are sent with the batch. */
+  headers: Readonly<Record<string, string>>;
+}
+
+/** A batch at a provider, by the provider's ids. */
+export interface ProviderJob {
+  id: string;
+  /** The file of its requests; null where the provider keeps none that has to be deleted. */
+  file: string | null;
+}
+
+/** The answer to a request of a batch, or why there is none. */
+export interface BatchAnswer {
+  customId: string;
+  /** The HTTP status and the body; 0 for a request that was not run. */
+  status: number;
+  text: string;
+}
+
+/** The API of a vendor for batches. */
+export interface ProviderBatchApi {
+  /** What stands before, between and behind the requests in the content of a batch. */
+  frame: { head: string; between: string; tail: string };
+  /** The most bytes of the content, and the most requests. */
+  bytesMax: number;
+  requestsMax: number;
+  /** Whether all requests of a batch are of one model. */
+  isOneModel: boolean;
+  /** Returns the endpoint of requests in a wire format; undefined for those that it cannot run. */
+  pathOf(dialect: string): string | undefined;
+  /** Writes a request into the content. */
+  write(request: BatchRequest): string;
+  /** Hands a batch over. Rejects with `ProviderBatchError` where it is refused. */
+  create(input: BatchInput): Promise<ProviderJob>;
+  /** Finds a batch that was created after a time; undefined where there is none. */
+  find(
+    input: Pick<BatchInput, "marker"> & { sinceMs: number; requests: number },
+  ): Promise<ProviderJob | undefined>;
+  /** Returns whether the batch has ended. */
+  hasEnded(job: ProviderJob): Promise<boolean>;
+  /** Reads the answers of a batch that has ended, as they come. */
+  answers(job: ProviderJob): AsyncGenerator<BatchAnswer>;
+  /** Asks for the end of a batch; requests that have run are answered. */
+  cancel(job: ProviderJob): Promise<void>;
+  /** Deletes what the provider stores of a batch. */
+  forget(job: ProviderJob): Promise<void>;
+}
+
+/** A provider's refusal or failure of a call about a batch. */
+export class ProviderBatchError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** A call to the API of a provider. */
+interface ApiCall {
+  method: "GET" | "POST" | "DELETE";
+  /** The path below the provider's address, or a whole address of its host. */
+  path: string;
+  body?: readonly BodyPart[];
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** The deadlines of calls: uploads and downloads of hundreds of megabytes take their time. */
+const timeouts = { firstTokenMs: 600_000, idleMs: 120_000, totalMs: 3_600_000 };
+const connectTimeoutMs = 10_000;
+
+/** The most bytes of an answer that is read as JSON. */
+const jsonBytesMax = 64 * 1024 * 1024;
+
+/** Calls the API of one provider with the platform's credential. */
+export class ProviderApi {
+  private readonly provider: Provider;
+  private readonly upstream: UpstreamClient;
+  private readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    provider: Provider,
+    upstream: UpstreamClient,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    this.provider = provider;
+    this.upstream = upstream;
+    this.headers = headers;
+  }
+
+  /** Returns the same API with headers that each call sends. */
+  with(headers: Readonly<Record<string, string>>): ProviderApi {
+    return new ProviderApi(this.provider, this.upstream, headers);
+  }
+
+  /** The address of the provider, without a slash at its end. */
+  get baseUrl(): string {
+    return this.provider.baseUrl ?? "";
+  }
+
+  /** Sends a call. Rejects with `ProviderBatchError` for an answer with an error status. */
+  async send({ method, path, body = [], headers }: ApiCall): Promise<UpstreamResponse> {
+    const { credentialHeader, apiKey = "", headers: own, proxy } = this.provider;
+    const url = path.startsWith("/") ? this.baseUrl + path : path;
+    const target = upstreamTarget(
+      url,
+      {
+        accept: "application/json",
+        "user-agent": "switchyard",
+        ...this.headers,
+        ...own,
+        [credentialHeader.name]: credentialHeader.prefix + apiKey,
+      },
+      { proxy },
+    );
+    const response = await this.upstream.send({
+      target: { ...target, headPrefix: target.headPrefix.replace(/^POST /, `${method} `) },
+      body: body.length === 0 ? "" : body,
+      headers,
+      connectTimeoutMs,
+      timeouts,
+      abortScope: new AbortScope(undefined, { aborts: false }),
+    });
+    if (response.status >= 200 && response.status < 300) return response;
+    const text = await response.readText(65_536).catch(() => "");
+    throw new ProviderBatchError(
+      response.status,
+      `${this.provider.name} answered ${response.status}: ${text.slice(0, 500)}`,
+    );
+  }
+
+  /** Sends a call and returns the object of its answer. */
+  async ask(call: ApiCall): Promise<Record<string, unknown>> {
+    const text = await (await this.send(call)).readText(jsonBytesMax);
+    return Object(text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
+  }
+
+  /** Sends a call with a JSON body. */
+  askJson(path: string, body: unknown): Promise<Record<string, unknown>> {
+    return this.ask({
+      method: "POST",
+      path,
+      body: [JSON.stringify(body)],
+      headers: { "content-type": "application/json" },
+    });
+  }
+
+  /** Reads the lines of an answer as they come. */
+  async *lines(path: string): AsyncGenerator<Record<string, unknown>> {
+    const response = await this.send({ method: "GET", path });
+    response.expectMore();
+    const decoder = new TextDecoder();
+    let rest = "";
+    for (;;) {
+      const piece = await response.next();
+      rest += piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true });
+      const lines = rest.split("\n");
+      rest = piece === undefined ? "" : (lines.pop() ?? "");
+      for (const line of lines)
+        if (line.trim() !== "") yield Object(JSON.parse(line)) as Record<string, unknown>;
+      if (piece === undefined) return;
+    }
+  }
+}
+
+/** Returns the text of a member; undefined for any other value. */
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === "string" ? value : undefined;
