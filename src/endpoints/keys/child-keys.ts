@@ -18,6 +18,7 @@ import {
   newKeySchema,
   shownEndpoints,
   type NewKeyBody,
+  type KeyObjectServices,
 } from "./llm-key-object.ts";
 
 const shared = {
@@ -204,19 +205,8 @@ export const createChildKey = defineEndpoint({
     "inherited from the calling key; no field may exceed it. Child keys cannot create keys.",
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
-  handle: (
-    context,
-    deps: Pick<
-      Dependencies,
-      | "ledger"
-      | "ledgerStore"
-      | "llmKeyMinter"
-      | "directory"
-      | "counters"
-      | "endpointPaths"
-      | "clock"
-    >,
-  ) => answerChild(context, deps, context.caller.key),
+  handle: (context, deps: KeyObjectServices & Pick<Dependencies, "llmKeyMinter">) =>
+    answerChild(context, deps, context.caller.key),
 });
 
 /**
@@ -225,10 +215,7 @@ export const createChildKey = defineEndpoint({
  */
 async function answerChild(
   context: RequestContext<NewKeyBody, KnownCaller>,
-  deps: Pick<
-    Dependencies,
-    "ledger" | "ledgerStore" | "llmKeyMinter" | "directory" | "counters" | "endpointPaths" | "clock"
-  >,
+  deps: KeyObjectServices & Pick<Dependencies, "llmKeyMinter">,
   parent: LlmKey,
 ): Promise<Answer> {
   if (parent.parentKeyId !== undefined) {
@@ -293,17 +280,7 @@ export const createChildOfKey = defineEndpoint({
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   handle: (
     context,
-    deps: Pick<
-      Dependencies,
-      | "ledger"
-      | "ledgerStore"
-      | "llmKeyMinter"
-      | "llmKeyEditor"
-      | "directory"
-      | "counters"
-      | "endpointPaths"
-      | "clock"
-    >,
+    deps: KeyObjectServices & Pick<Dependencies, "llmKeyMinter" | "llmKeyEditor">,
   ) => answerChild(context, deps, parentOf(context, deps)),
 });
 

@@ -46,6 +46,7 @@ import {
   runLimitField,
   tokensPerMinuteField,
   type NewKeyBody,
+  type KeyObjectServices,
 } from "./llm-key-object.ts";
 
 /**
@@ -119,18 +120,8 @@ export const createKey = defineEndpoint({
   encodeError: encodeContractError,
   async handle(
     context,
-    deps: Pick<
-      Dependencies,
-      | "ledger"
-      | "ledgerStore"
-      | "operatorWorkspaceId"
-      | "llmKeyMinter"
-      | "directory"
-      | "security"
-      | "counters"
-      | "endpointPaths"
-      | "clock"
-    >,
+    deps: KeyObjectServices &
+      Pick<Dependencies, "operatorWorkspaceId" | "llmKeyMinter" | "security">,
   ) {
     const caller = context.caller;
     const { workspace } = caller;
@@ -223,13 +214,7 @@ export const listKeys = defineEndpoint({
       ...placeFields(),
     }),
   encodeError: encodeContractError,
-  async handle(
-    context,
-    deps: Pick<
-      Dependencies,
-      "ledger" | "ledgerStore" | "llmKeys" | "directory" | "counters" | "endpointPaths" | "clock"
-    >,
-  ) {
+  async handle(context, deps: KeyObjectServices & Pick<Dependencies, "llmKeys">) {
     const { workspace } = context.caller;
     const query = checkBody(listQuery, Object.fromEntries(context.query));
     const includeDisabled = truthIn(context.query, "include_disabled");
@@ -356,19 +341,7 @@ export const getKey = defineEndpoint({
   summary: "Show an LLM key.",
   description: "Returns the record, and a copy of it as `data` for OpenRouter's clients.",
   response: () => llmKeyObjectSchema().extend({ data: llmKeyObjectSchema() }),
-  async handle(
-    context,
-    deps: Pick<
-      Dependencies,
-      | "ledger"
-      | "ledgerStore"
-      | "llmKeyEditor"
-      | "directory"
-      | "counters"
-      | "endpointPaths"
-      | "clock"
-    >,
-  ) {
+  async handle(context, deps: KeyObjectServices & Pick<Dependencies, "llmKeyEditor">) {
     const key = deps.llmKeyEditor.find(referenceOf(context));
     const data = await keyObject(deps, { workspace: callerOf(context).workspace, key });
     return context.json({ ...data, data });
@@ -389,18 +362,8 @@ export const changeKey = defineEndpoint({
   response: () => z.object({ data: llmKeyObjectSchema() }),
   async handle(
     context,
-    deps: Pick<
-      Dependencies,
-      | "ledger"
-      | "ledgerStore"
-      | "operatorWorkspaceId"
-      | "llmKeyEditor"
-      | "directory"
-      | "security"
-      | "counters"
-      | "endpointPaths"
-      | "clock"
-    >,
+    deps: KeyObjectServices &
+      Pick<Dependencies, "operatorWorkspaceId" | "llmKeyEditor" | "security">,
   ) {
     const { llmKeyEditor } = deps;
     const changes = changesOf(context.body, deps.endpointPaths);
@@ -487,18 +450,8 @@ export const rotateKey = defineEndpoint({
     }),
   async handle(
     context,
-    deps: Pick<
-      Dependencies,
-      | "ledger"
-      | "ledgerStore"
-      | "operatorWorkspaceId"
-      | "llmKeyEditor"
-      | "directory"
-      | "security"
-      | "counters"
-      | "endpointPaths"
-      | "clock"
-    >,
+    deps: KeyObjectServices &
+      Pick<Dependencies, "operatorWorkspaceId" | "llmKeyEditor" | "security">,
   ) {
     const { grace_seconds: graceSeconds = 0 } = context.body;
     const grace =

@@ -351,12 +351,15 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
   };
 }
 
+/** The parts that show a key with its spending. */
+export type KeyObjectServices = Pick<
+  Dependencies,
+  "ledger" | "ledgerStore" | "directory" | "counters" | "endpointPaths" | "clock"
+>;
+
 /** Returns the public records of keys of one workspace. */
 export async function keyObjects(
-  deps: Pick<
-    Dependencies,
-    "ledger" | "ledgerStore" | "directory" | "counters" | "endpointPaths" | "clock"
-  >,
+  deps: KeyObjectServices,
   { workspace, keys }: { workspace: Workspace; keys: readonly LlmKey[] },
 ): Promise<AnswerOf<typeof llmKeyObjectSchema>[]> {
   const nowMs = deps.clock.nowMs();
@@ -379,10 +382,7 @@ export async function keyObjects(
 
 /** Returns the public record of one key. */
 export async function keyObject(
-  deps: Pick<
-    Dependencies,
-    "ledger" | "ledgerStore" | "directory" | "counters" | "endpointPaths" | "clock"
-  >,
+  deps: KeyObjectServices,
   { workspace, key }: { workspace: Workspace; key: LlmKey },
 ): Promise<AnswerOf<typeof llmKeyObjectSchema> | undefined> {
   const [data] = await keyObjects(deps, { workspace, keys: [key] });
