@@ -27,7 +27,7 @@ const withoutProviders = (workspaces: string) =>
   sql`insert into usage_key_days
   select workspace_id, day, key_id, model, sum(requests), sum(errors), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens),
     sum(reasoning_tokens), sum(cost_nano)
-  from usage_days where workspace_id like ${workspaces} group by 1, 2, 3, 4`.execute(
+  from ${sql.table("usage_days")} where workspace_id like ${workspaces} group by 1, 2, 3, 4`.execute(
     storage.database,
   );
 

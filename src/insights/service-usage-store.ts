@@ -77,7 +77,7 @@ export class ServiceUsageStore {
     const { rows } = await sql<SumsRow & Record<"name", string | number>>`
       select ${sql.ref(group)} as name, sum(requests) as requests, sum(errors) as errors, sum(prompt_tokens) as prompt_tokens,
         sum(completion_tokens) as completion_tokens, sum(cost_nano) as cost_nano, sum(attempts) as attempts, sum(failures) as failures
-      from network_days where day >= ${fromDay} and day < ${toDay}
+      from ${sql.table("network_days")} where day >= ${fromDay} and day < ${toDay}
       group by ${sql.ref(group)} order by ${sql.ref(group)}`.execute(this.database);
     return rows.map((row) => ({ [group]: row.name, ...sumsOf(row) }) as ServiceLine<Group>);
   }
@@ -92,7 +92,8 @@ export class ServiceUsageStore {
       { workspace_id: string } & Pick<SumsRow, "requests" | "errors" | "cost_nano">
     >`
       select used.workspace_id, sum(used.requests) as requests, sum(used.errors) as errors, sum(used.cost_nano) as cost_nano
-      from workspaces inner join usage_days as used on used.workspace_id = workspaces.id and used.day >= ${fromDay} and used.day < ${toDay}
+      from workspaces inner join ${sql.table("usage_days")} as used
+        on used.workspace_id = workspaces.id and used.day >= ${fromDay} and used.day < ${toDay}
       group by used.workspace_id order by cost_nano desc, requests desc, used.workspace_id`.execute(
       this.database,
     );
@@ -164,7 +165,7 @@ export class ServiceUsageStore {
       rows: [row],
     } = await sql<{ workspaces: number; keys: number }>`
       select count(distinct used.workspace_id) as workspaces, count(distinct used.key_id) as keys
-      from workspaces inner join usage_key_days as used
+      from workspaces inner join ${sql.table("usage_key_days")} as used
         on used.workspace_id = workspaces.id and used.day >= ${fromDay} and used.day < ${toDay}`.execute(
       this.database,
     );
@@ -264,7 +265,7 @@ export class SpendStore {
     const {
       rows: [row],
     } = await sql<{ cost: number | bigint | string | null }>`
-      select cast(sum(cost_nano) as bigint) as cost from usage_days
+      select cast(sum(cost_nano) as bigint) as cost from ${sql.table("usage_days")}
       where workspace_id = ${query.workspaceId} and day >= ${fromDay} and day < ${toDay}
         and ${conditions[scope](query)}`.execute(reading);
     return BigInt(row?.cost ?? 0);
@@ -283,7 +284,7 @@ export class SpendStore {
     if (scope === "plan")
       return this.pricesByEach({ workspaceId, subject, fromDay, toDay }, reading);
     const { rows } = await sql<{ subject: string; cost: number | bigint }>`
-      select subject, cast(sum(cost_nano) as bigint) as cost from sender_days
+      select subject, cast(sum(cost_nano) as bigint) as cost from ${sql.table("sender_days")}
       where workspace_id = ${workspaceId} and scope = ${scope} and day >= ${fromDay} and day < ${toDay}
         and ${subject === "*" ? everything : sql<boolean>`subject = ${subject}`}
       group by subject`.execute(reading);
@@ -301,7 +302,7 @@ export class SpendStore {
     reading: QueryExecutorProvider,
   ): Promise<ReadonlyMap<string, bigint>> {
     const { rows } = await sql<{ customer: string; price: number | bigint }>`
-      select customer, cast(sum(price_nano) as bigint) as price from customer_days
+      select customer, cast(sum(price_nano) as bigint) as price from ${sql.table("customer_days")}
       where workspace_id = ${workspaceId} and day >= ${fromDay} and day < ${toDay}
         and ${subject === "*" ? everything : sql<boolean>`customer = ${subject}`}
       group by customer`.execute(reading);

@@ -40,6 +40,7 @@ import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { CommitStatements } from "../../platform/storage/commit-queue.ts";
 import type { Replica } from "../../platform/storage/postgres/replica.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { sumTablesOf } from "../../platform/storage/sum-reads.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AccountTables } from "../open-account.ts";
@@ -138,7 +139,14 @@ export async function openReplica(
 ): Promise<Replica | undefined> {
   if (url === undefined) return undefined;
   const { Replica } = await import("../../platform/storage/postgres/replica.ts");
-  return new Replica({ url, poolSize, primary: storage.database.withTables(), clock, logger });
+  return new Replica({
+    url,
+    poolSize,
+    primary: storage.database.withTables(),
+    sums: sumTablesOf(commitStatements.adds),
+    clock,
+    logger,
+  });
 }
 
 /** Returns a fingerprint by which keys can be compared, and which reveals nothing else of them. */

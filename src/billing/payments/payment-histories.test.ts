@@ -342,7 +342,7 @@ async function expectWhole({ database }: Storage<Tables>): Promise<void> {
   for (const { most, count } of rows) expect(Number(most)).toBe(Number(count));
   const sums = await sql<{
     sum: number | string | null;
-  }>`select sum(balance_nano) as sum from ledger_accounts`.execute(database);
+  }>`select sum(balance_nano) as sum from ${sql.table("ledger_accounts")}`.execute(database);
   expect(Number(sums.rows[0]?.sum ?? 0)).toBe(0);
 }
 

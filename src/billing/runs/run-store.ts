@@ -296,7 +296,7 @@ export class RunStore {
           select tree.top, runs.id from runs join tree on runs.owner_id = tree.id
         )
         select top, id from tree
-      ) as members left join key_spend_hours on key_spend_hours.key_id = members.id
+      ) as members left join ${sql.table("key_spend_hours")} as spend on spend.key_id = members.id
       group by top`.execute(this.database);
     return new Map(
       rows.map(({ top, spent, requests }) => [
@@ -309,7 +309,7 @@ export class RunStore {
   /** Returns what the open runs of an owner have spent, in nano-USD. */
   async spentByOpenRuns(ownerId: string): Promise<bigint> {
     const { rows } = await sql<{ spent: number | bigint }>`
-      select coalesce(sum(spend_nano), 0) as spent from key_spend_hours where key_id in (
+      select coalesce(sum(spend_nano), 0) as spent from ${sql.table("key_spend_hours")} where key_id in (
         with recursive tree(id) as (
           select id from runs where owner_id = ${ownerId} and released_at_ms is null
           union all

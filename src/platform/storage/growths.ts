@@ -70,14 +70,6 @@ export function readGrowths(
   return total;
 }
 
-/** Returns a function that recognises queries of a table of sums, which has to be folded first. */
-export function readsSumsOf(adds: readonly AddStatement[]): (sql: string) => boolean {
-  const tables = [...new Set(adds.flatMap(({ table, spreadsTo = [table] }) => spreadsTo))];
-  if (tables.length === 0) return () => false;
-  const names = new RegExp(`\\b(${tables.join("|")})\\b`);
-  return (sql) => names.test(sql) && /^\s*(select|with)\b/i.test(sql);
-}
-
 /** Reads rows from a database of either engine. */
 type Query = (text: string) => Promise<readonly Record<string, unknown>[]>;
 

@@ -15,6 +15,7 @@ import { PostgresBatchWriter } from "./postgres-batch-writer.ts";
 import { reportingUnavailable } from "./postgres-error.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import { SumFold } from "./sum-fold.ts";
+import { PostgresSumsDialect, sumTablesOf } from "../sum-reads.ts";
 
 const maxQueryMs = 30_000;
 const maxIdleInTransactionMs = 5_000;
@@ -174,7 +175,10 @@ function postgresStorage<Schema>(
     }),
   );
   const database = new Kysely<Schema>({
-    dialect: new PostgresDialect({ pool: reportingUnavailable(fold.foldingPool(pool)) }),
+    dialect: new PostgresSumsDialect(
+      { pool: reportingUnavailable(fold.foldingPool(pool)) },
+      sumTablesOf(commitStatements.adds),
+    ),
   });
   const commits = new GroupCommitQueue({
     pack: createUnitPacker(commitStatements),

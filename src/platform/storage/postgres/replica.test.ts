@@ -62,6 +62,7 @@ async function open(server = replicaServer.url): Promise<Replica> {
     url: target.href,
     poolSize: 2,
     primary,
+    sums: new Set(),
     clock,
     logger: {
       info: () => undefined,

@@ -1,10 +1,4 @@
-import {
-  CompiledQuery,
-  Kysely,
-  PostgresDialect,
-  type PostgresPoolClient,
-  type PostgresQueryResult,
-} from "kysely";
+import { CompiledQuery, Kysely, type PostgresPoolClient, type PostgresQueryResult } from "kysely";
 import { DatabaseError as PostgresError, type Pool, type PoolClient } from "pg";
 import type { Clock } from "../../kernel/clock.ts";
 import { randomBase62 } from "../../kernel/ids.ts";
@@ -12,6 +6,7 @@ import { LogLimit } from "../../kernel/log-limit.ts";
 import { succeedsWithin, withinTime } from "../../kernel/within-time.ts";
 import { databaseMs, type GatewayTables } from "../database-epoch.ts";
 import type { StorageLogger } from "../storage.ts";
+import { PostgresSumsDialect, type SumTables } from "../sum-reads.ts";
 import { newPool } from "./new-pool.ts";
 
 /** The lag, in milliseconds, beyond which a replica is not read from. */
@@ -42,6 +37,8 @@ export interface ReplicaOptions {
   poolSize: number;
   /** The database that it is a replica of. */
   primary: Kysely<GatewayTables>;
+  /** The primary's tables of sums, which it folds where it answers in the replica's place. */
+  sums: SumTables;
   clock: Clock;
   logger: StorageLogger;
 }
@@ -81,13 +78,16 @@ export class Replica {
     this.#probes = newPool(options, { ...limits, max: 1, query_timeout: probeMs });
     this.#logLimit = new LogLimit(options.clock);
     this.database = new Kysely<GatewayTables>({
-      dialect: new PostgresDialect({
-        pool: {
-          options: {},
-          connect: () => Promise.resolve(this.#client()),
-          end: () => this.#pool.end(),
+      dialect: new PostgresSumsDialect(
+        {
+          pool: {
+            options: {},
+            connect: () => Promise.resolve(this.#client()),
+            end: () => this.#pool.end(),
+          },
         },
-      }),
+        options.sums,
+      ),
     });
     this.#timer = setInterval(() => void this.beat(), beatMs);
     void this.beat();

@@ -4,8 +4,9 @@ import { z } from "zod";
 import type { Clock } from "../../kernel/clock.ts";
 import { LogLimit } from "../../kernel/log-limit.ts";
 import type { AddStatement } from "../commit-queue.ts";
-import { type GrowthFormat, readsSumsOf } from "../growths.ts";
+import type { GrowthFormat } from "../growths.ts";
 import type { StorageLogger } from "../storage.ts";
+import { readsSums } from "../sum-reads.ts";
 import { succeedsWithin } from "../../kernel/within-time.ts";
 import { type ColumnTypes, foldSql } from "./commit-sql.ts";
 import type { QueryClient, QueryPool } from "./silence-watch.ts";
@@ -56,7 +57,6 @@ export interface SumFoldOptions {
  */
 export class SumFold {
   readonly #options: SumFoldOptions;
-  readonly #readsSums: (sql: string) => boolean;
   #sqlByFormat = new Map<string, string>();
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -69,7 +69,6 @@ export class SumFold {
 
   constructor(options: SumFoldOptions) {
     this.#options = options;
-    this.#readsSums = readsSumsOf(options.format.adds);
     this.#logLimit = new LogLimit(options.clock);
   }
 
@@ -123,7 +122,7 @@ export class SumFold {
         const client = await pool.connect();
         let folding = clients.get(client);
         if (folding === undefined) {
-          folding = new FoldingClient(client, this, this.#readsSums);
+          folding = new FoldingClient(client, this);
           clients.set(client, folding);
         }
         return folding;
@@ -202,19 +201,17 @@ type Isolation = "none" | "each statement" | "one moment";
 class FoldingClient implements PostgresPoolClient {
   readonly #client: QueryClient;
   readonly #fold: SumFold;
-  readonly #readsSums: (sql: string) => boolean;
   #isolation: Isolation = "none";
 
-  constructor(client: QueryClient, fold: SumFold, readsSums: (sql: string) => boolean) {
+  constructor(client: QueryClient, fold: SumFold) {
     this.#client = client;
     this.#fold = fold;
-    this.#readsSums = readsSums;
   }
 
   query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>>;
   query(): never;
   async query<R>(sql = "", parameters: readonly unknown[] = []): Promise<PostgresQueryResult<R>> {
-    if (this.#isolation !== "one moment" && this.#readsSums(sql)) await this.#foldFirst();
+    if (this.#isolation !== "one moment" && readsSums(sql)) await this.#foldFirst();
     const result = await this.#run<R>(sql, parameters);
     await this.#note(sql);
     return result;

@@ -1,12 +1,12 @@
 import { mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { Kysely, sql } from "kysely";
-import { readsSumsOf } from "../growths.ts";
 import { GroupCommitQueue } from "../group-commit-queue.ts";
 import { migrate } from "../migrate.ts";
 import { createUnitPacker } from "../commit-queue.ts";
 import { DatabaseError, StorageInUseError } from "../storage-error.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
+import { sumTablesOf } from "../sum-reads.ts";
 import { succeedsWithin } from "../../kernel/within-time.ts";
 import { DatabaseWorker, SqliteBatchWriter, WriterTurn } from "./database-worker.ts";
 import { WorkerDialect } from "./worker-dialect.ts";
@@ -79,7 +79,7 @@ async function migrateSqlite(
   { migrations, mayMigrate }: OpenedStorageOptions,
 ): Promise<void> {
   const database = new Kysely<unknown>({
-    dialect: new WorkerDialect({ ...threads, readsSums: () => false }),
+    dialect: new WorkerDialect({ ...threads, sums: new Set() }),
   });
   await migrate({ database, kind: "sqlite", migrations, mayMigrate });
 }
@@ -91,7 +91,7 @@ function sqliteStorage<Schema>(threads: Threads, options: OpenedStorageOptions):
     dialect: new WorkerDialect({
       ...threads,
       maxTransactionMs,
-      readsSums: readsSumsOf(options.commitStatements.adds),
+      sums: sumTablesOf(options.commitStatements.adds),
     }),
   });
   const commits = new GroupCommitQueue({

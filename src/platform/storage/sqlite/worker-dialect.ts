@@ -11,10 +11,10 @@ import {
   SelectQueryNode,
   SqliteAdapter,
   SqliteIntrospector,
-  SqliteQueryCompiler,
 } from "kysely";
 import { assert } from "../../kernel/assert.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
+import { readsSums, SqliteSumsCompiler, type SumTables } from "../sum-reads.ts";
 import type { DatabaseWorker, WriterTurn } from "./database-worker.ts";
 import type { QueryRows } from "./worker-protocol.ts";
 
@@ -31,7 +31,7 @@ export class WorkerDialect implements Dialect {
   }
 
   createQueryCompiler(): QueryCompiler {
-    return new SqliteQueryCompiler();
+    return new SqliteSumsCompiler(this.#options.sums);
   }
 
   createAdapter(): DialectAdapter {
@@ -121,8 +121,8 @@ export interface WorkerConnectionOptions {
   reader: DatabaseWorker;
   writer: DatabaseWorker;
   turn: WriterTurn;
-  /** Returns whether a query reads sums, which are folded before it. */
-  readsSums(sql: string): boolean;
+  /** The tables of sums; they are folded before a query reads them. */
+  sums: SumTables;
   /**
    * Milliseconds after which a transaction that holds the writer is rolled back, since commits wait
    * behind it; absent means no limit.
@@ -192,18 +192,20 @@ class WorkerConnection implements DatabaseConnection {
 
   #run({ sql, parameters, query }: CompiledQuery): Promise<QueryRows> {
     this.#requireUnexpired();
-    const { reader, writer, turn, readsSums } = this.#options;
+    const { reader, writer, turn } = this.#options;
     const request = { kind: "query", sql, parameters } as const;
     if (this.#state === "transaction") return writer.request(request);
+    const folded = readsSums(sql) ? writer.whenFolded() : undefined;
     if (SelectQueryNode.is(query) || readsOnly.test(sql)) {
-      const folded = readsSums(sql) ? writer.whenFolded() : undefined;
       return folded === undefined
         ? reader.request(request)
         : folded.then(() => reader.request(request));
     }
-    return new Promise((resolve, reject) => {
-      turn.whenFree(() => writer.request(request).then(resolve, reject));
-    });
+    const write = (): Promise<QueryRows> =>
+      new Promise((resolve, reject) => {
+        turn.whenFree(() => writer.request(request).then(resolve, reject));
+      });
+    return folded === undefined ? write() : folded.then(write);
   }
 
   #expire(): void {
