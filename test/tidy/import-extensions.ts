@@ -12,7 +12,7 @@ export const importExtensions: Rule = {
         .filter(
           ({ target, node }) => target !== undefined && node.kind !== SyntaxKind.NewExpression,
         )
-        .filter(({ specifier }) => !/\.(ts|mjs|json)$/.test(specifier))
+        .filter(({ specifier }) => !/\.(ts|mjs|json|lua)$/.test(specifier))
         .map(
           ({ specifier, node }): Finding => ({
             path: file.path,

@@ -1,6 +1,8 @@
 import type { Clock } from "../kernel/clock.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 import type { SharedPart, SharedScript } from "./shared-state.ts";
+import takeText from "./scripts/take-lease.lua" with { type: "text" };
+import releaseText from "./scripts/release-lease.lua" with { type: "text" };
 
 /**
  * Leases on the work that one of several gateways does alone. A gateway without others holds them
@@ -24,17 +26,13 @@ export const leaseMs = 6_000;
 /** Takes or renews a lease. Values: the id of the gateway, and the duration in milliseconds. */
 const takeScript: SharedScript = {
   name: "switchyardLease",
-  lua: `
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`,
+  lua: takeText,
 };
 
 /** Releases a lease. Values: the id of the gateway. */
 const releaseScript: SharedScript = {
   name: "switchyardRelease",
-  lua: "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end\nreturn 0",
+  lua: releaseText,
 };
 
 /** The name of the lease for work that only one gateway does, such as retention. */

@@ -1,0 +1,2 @@
+forget({unpack(ARGV, 6)})
+return {}

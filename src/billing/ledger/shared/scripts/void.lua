@@ -1,0 +1,2 @@
+for at = 6, #ARGV do dropHold(ARGV[at]) end
+return {}
