@@ -252,7 +252,9 @@ async function runHistories(count: number, freshUrl: () => Promise<string>): Pro
     }),
     { numRuns: count },
   );
-  const query = sql<{ sum: string | number }>`select sum(balance_nano) as sum from ${sql.table("ledger_accounts")}`;
+  const query = sql<{
+    sum: string | number;
+  }>`select sum(balance_nano) as sum from ${sql.table("ledger_accounts")}`;
   const { rows } = await query.execute(storage?.database as never);
   expect(Number(rows[0]?.sum)).toBe(0);
   await storage?.close();
