@@ -182,13 +182,7 @@ import { moderations } from "./inference/moderations.ts";
 import { cohereRerankPath, rerank } from "./inference/rerank.ts";
 import { mediaEndpoints } from "./media/index.ts";
 import { responses } from "./inference/responses/responses.ts";
-import { realtime, realtimeTranslations } from "./inference/sockets/realtime.ts";
-import {
-  createClientSecret,
-  createRealtimeCall,
-  createRealtimeSession,
-  createTranscriptionSession,
-} from "./inference/sockets/realtime-secrets.ts";
+import { realtimeEndpoints } from "./inference/sockets/realtime/index.ts";
 import { responsesSocket } from "./inference/sockets/responses-socket.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
 import {
@@ -246,12 +240,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   countMessageTokens,
   responses,
   responsesSocket,
-  realtime,
-  realtimeTranslations,
-  createClientSecret,
-  createRealtimeSession,
-  createTranscriptionSession,
-  createRealtimeCall,
+  ...realtimeEndpoints,
   compactResponse,
   countResponseTokens,
   explainRouting,

@@ -68,7 +68,7 @@ interface Listed {
   name: string;
 }
 
-const isPart = /^src\/endpoints\/[^/]+\/index\.ts$/;
+const isPart = /^src\/endpoints\/(?:[^/]+\/)+index\.ts$/;
 
 /** The lists of a file by their names. */
 const listsOf = (file: SourceFile): [name: string, elements: readonly Expression[]][] =>

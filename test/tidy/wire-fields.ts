@@ -102,7 +102,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [...declaredParameters, "cache_control", "reasoning_content", "reasoning_details"],
     why: "a provider's deviation names the field in which it deviates",
   },
-  "src/inference/surfaces/realtime/realtime-session.ts": {
+  "src/inference/surfaces/realtime/": {
     names: ["max_output_tokens"],
     why: "sessions of the Realtime API name their cap as responses do",
   },

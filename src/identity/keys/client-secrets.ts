@@ -9,6 +9,8 @@ export interface ClientSecret {
   keyId: string;
   /** The only model of its session. */
   model: string;
+  /** The model that transcribes what is said in its session, where there is one. */
+  transcription?: string | undefined;
   /** The wall time at which it ends. */
   expiresAtMs: number;
   /** The settings that its session begins with. */

@@ -60,7 +60,11 @@ export class CredentialDirectory {
     if (opened === undefined || found?.kind !== "llm-key") return undefined;
     const expiresAtMs = Math.min(found.key.expiresAtMs ?? Infinity, opened.expiresAtMs);
     const { model } = opened;
-    const allowed = { allowedEndpoints: ["/realtime"], allowedModels: [model.toLowerCase()] };
+    const models = [model, ...(opened.transcription === undefined ? [] : [opened.transcription])];
+    const allowed = {
+      allowedEndpoints: ["/realtime", "/realtime/translations"],
+      allowedModels: models.map((each) => each.toLowerCase()),
+    };
     return { ...found, key: { ...found.key, ...allowed, expiresAtMs } };
   }
 

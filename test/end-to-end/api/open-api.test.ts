@@ -30,6 +30,7 @@ const withoutContent = new Set([
   "GET /api/auth/callback/{provider}",
   "GET /realtime",
   "GET /realtime/translations",
+  "GET /live/*",
   "GET /mcp-servers/{id}/connect",
   "GET /connect/{id}",
   "GET /responses",

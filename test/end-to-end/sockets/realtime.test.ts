@@ -140,10 +140,10 @@ test.each([
     404,
   ],
   [
-    "a translation",
+    "a translation by an unknown model",
     "/v1/realtime/translations?model=x",
     { authorization: `Bearer ${testLlmKey}` },
-    501,
+    404,
   ],
   ["a call", "/v1/realtime?call_id=rtc_1", { authorization: `Bearer ${testLlmKey}` }, 501],
 ] as const)("%s refuses the handshake", async (_, target, headers, status) => {
@@ -272,20 +272,75 @@ test.each([
   expect((await gateway.post("/realtime/client_secrets", body)).status).toBe(status);
 });
 
-test("transcriptions are left out of an update with an error, and calls refused with 501", async () => {
-  const client = await open();
-  const audio = { input: { transcription: { model: "whisper-1" } } };
-  client.send({ type: "session.update", session: { type: "realtime", audio } });
-  expect(await client.until("error")).toMatchObject({
-    error: { param: "session.audio.input.transcription" },
-  });
-  await client.until("session.updated");
-  expect(upstream.events.at(-1)).toEqual({
+test.each(["/realtime/calls", "/live/sessions", "/live/sessions/x/fork"])(
+  "%s is answered 501 with the reason",
+  async (path) => {
+    const answer = await gateway.post(path, {});
+    expect(answer.status).toBe(501);
+    expect(await answer.text()).toContain("/realtime");
+  },
+);
+
+test("clients of the beta are answered in its events", async () => {
+  const client = await open({ headers: { "openai-beta": "realtime=v1" } });
+  expect(await client.next()).toMatchObject({ type: "session.created", session: { model } });
+  client.send({
     type: "session.update",
-    session: { type: "realtime", audio: { input: {} } },
+    session: {
+      modalities: ["text", "audio"],
+      voice: "alloy",
+      input_audio_format: "g711_ulaw",
+      turn_detection: null,
+      temperature: 0.8,
+      max_response_output_tokens: 200,
+    },
   });
+  expect(await client.until("session.updated")).toMatchObject({
+    session: {
+      modalities: ["audio", "text"],
+      voice: "alloy",
+      input_audio_format: "g711_ulaw",
+      max_response_output_tokens: 200,
+    },
+  });
+  expect(upstream.events.at(-1)?.["session"]).toEqual({
+    type: "realtime",
+    output_modalities: ["audio"],
+    max_output_tokens: 200,
+    audio: {
+      input: { format: { type: "audio/pcmu" }, turn_detection: null },
+      output: { voice: "alloy" },
+    },
+  });
+  client.send({
+    type: "conversation.item.create",
+    item: { type: "message", role: "assistant", content: [{ type: "text", text: "Hi" }] },
+  });
+  expect(await client.until("conversation.item.created")).toMatchObject({
+    item: { content: [{ type: "text" }] },
+  });
+  client.send({ type: "response.create", response: { modalities: ["text"] } });
+  expect(await client.until("response.text.delta")).toMatchObject({ delta: "Hello." });
+  await client.until("response.done");
+  expect(upstream.events.at(-1)).toEqual({
+    type: "response.create",
+    response: { output_modalities: ["text"] },
+  });
+  expect(client.events.map(({ type }) => type)).not.toContain("conversation.item.done");
   client.close();
-  expect((await gateway.post("/realtime/calls", {})).status).toBe(501);
+});
+
+test("browsers ask for the beta by its subprotocol", async () => {
+  const protocols = [
+    "realtime",
+    `openai-insecure-api-key.${testLlmKey}`,
+    "openai-beta.realtime-v1",
+  ];
+  const client = await open({ key: "", protocols });
+  expect(client.socket.protocol).toBe("realtime");
+  client.send({ type: "response.create" });
+  await client.until("response.text.delta");
+  client.close();
 });
 
 test("parallel sessions of one key together stay within its limit, to the nano-dollar", async () => {

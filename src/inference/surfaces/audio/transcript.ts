@@ -52,7 +52,7 @@ export interface SoundMetering {
  */
 export function meteredTranscript(
   { text, seconds, usage: written }: Pick<Transcript, "text" | "seconds" | "usage">,
-  { request, byTime }: { request: TranscriptionRequest } & SoundMetering,
+  { request, byTime }: { request: Pick<TranscriptionRequest, "length"> } & SoundMetering,
 ): MeteredUsage {
   const { type, seconds: counted } = fieldsOf(written);
   const toldSeconds = type === "duration" || counted !== undefined ? counted : seconds;

@@ -6,8 +6,8 @@ export type RealtimeEvent = Readonly<Record<string, unknown>>;
 /** The members of `session.update` that the gateway reads, in the names of GA or of the beta. */
 interface UpdatedSession {
   model: unknown;
-  /** Whether it asks for transcriptions of what is said. */
-  transcribes: boolean;
+  /** How what is said is transcribed; null turns that off, undefined leaves it as it is. */
+  transcription: unknown;
   /** The output cap; `none` takes an earlier one away. */
   cap: number | "none" | undefined;
   inputFormat: unknown;
@@ -19,11 +19,14 @@ export function readSession(event: RealtimeEvent): UpdatedSession {
   const session = asObject(event["session"]) ?? {};
   const audio = asObject(session["audio"]);
   const input = asObject(audio?.["input"]);
-  const transcription = input?.["transcription"] ?? session["input_audio_transcription"];
+  const transcription =
+    input?.["transcription"] === undefined
+      ? session["input_audio_transcription"]
+      : input["transcription"];
   const cap = session["max_output_tokens"] ?? session["max_response_output_tokens"];
   return {
     model: session["model"],
-    transcribes: transcription !== undefined && transcription !== null,
+    transcription,
     cap: cap === undefined ? undefined : typeof cap === "number" ? cap : "none",
     inputFormat: input?.["format"] ?? session["input_audio_format"],
     outputFormat: asObject(audio?.["output"])?.["format"] ?? session["output_audio_format"],
@@ -40,26 +43,29 @@ export function problemOf(
   return { message, param: "session.model" };
 }
 
-/** Returns what an update loses on its way; undefined where it passes whole. */
-export function lossOf({
-  transcribes,
-}: UpdatedSession): { message: string; param: string } | undefined {
-  if (!transcribes) return undefined;
-  const param = "session.audio.input.transcription";
-  const message =
-    `${param}: transcriptions within a session are not offered, since they are charged on a model ` +
-    "of their own; the rest of the update is in force. Send the sound to POST /audio/transcriptions.";
-  return { message, param };
+/** The member of a session that names the model of its transcripts. */
+export const transcriptionParam = "session.audio.input.transcription.model";
+
+/** Returns the model of a session's transcripts; undefined where none is named. */
+export function transcriptionModelOf(transcription: unknown): string | undefined {
+  const model = asObject(transcription)?.["model"];
+  return typeof model === "string" && model !== "" ? model : undefined;
 }
 
-/** Returns an update without transcriptions. */
-export function withoutTranscription(event: RealtimeEvent): RealtimeEvent {
+/** Returns an event whose session has another setting for transcripts; undefined takes it away. */
+export function withTranscription(event: RealtimeEvent, transcription: unknown): RealtimeEvent {
   const { input_audio_transcription: _, ...session } = asObject(event["session"]) ?? {};
   const audio = asObject(session["audio"]);
-  const input = asObject(audio?.["input"]);
-  if (input === undefined) return { ...event, session };
-  const { transcription: _lost, ...others } = input;
-  return { ...event, session: { ...session, audio: { ...audio, input: others } } };
+  const { transcription: _lost, ...input } = asObject(audio?.["input"]) ?? {};
+  const kept = transcription === undefined ? input : { ...input, transcription };
+  return { ...event, session: { ...session, audio: { ...audio, input: kept } } };
+}
+
+/** Returns an event whose session's transcripts have their model under another name. */
+export function withTranscriptionModel(event: RealtimeEvent, model: string): RealtimeEvent {
+  const { transcription } = readSession(event);
+  const fields = asObject(transcription);
+  return fields === undefined ? event : withTranscription(event, { ...fields, model });
 }
 
 /** Returns the output cap that `response.create` names; undefined where it names none. */

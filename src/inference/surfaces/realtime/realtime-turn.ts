@@ -20,42 +20,42 @@ export interface EndedTurn {
   firstContentMs: number | null;
 }
 
+/** A call of a session, and the size that its hold covers: tokens of a prompt, or ms of sound. */
+export interface SizedCall {
+  call: InferenceCall;
+  size: number;
+}
+
 /**
- * The money of one response of a session: its hold, which grows with what is sent, and its charge
- * and record.
+ * The money of one response of a session, or of a stretch of sound: its hold, which grows with what
+ * is sent, and its charge and record.
  */
 export class RealtimeTurn {
   readonly execution: Execution;
   private readonly deps: InferenceDependencies;
-  private readonly model: string;
   private readonly call: InferenceCall;
   private candidate: Candidate | undefined;
-  private heldTokens: number;
+  private heldSize: number;
   private isOpen = true;
 
-  private constructor(options: {
-    deps: InferenceDependencies;
-    execution: Execution;
-    model: string;
-    bound: ResponseBound;
-  }) {
-    this.deps = options.deps;
-    this.execution = options.execution;
-    this.call = options.execution.call;
-    this.model = options.model;
-    this.heldTokens = options.bound.inputTokens;
+  private constructor(deps: InferenceDependencies, execution: Execution, heldSize: number) {
+    this.deps = deps;
+    this.execution = execution;
+    this.call = execution.call;
+    this.heldSize = heldSize;
   }
 
   /**
-   * Plans a response and holds its worst case. Throws `GatewayError` where the caller may not have
-   * it or cannot pay for it.
+   * Plans a call and holds its worst case. Throws `GatewayError` where the caller may not have it or
+   * cannot pay for it.
    */
-  static async open(
-    deps: InferenceDependencies,
-    { origin, model, bound }: { origin: CallOrigin; model: string; bound: ResponseBound },
-  ): Promise<RealtimeTurn> {
-    const execution = await prepare(deps, realtimeCall(origin, { model, bound }));
-    return new RealtimeTurn({ deps, execution, model, bound });
+  static async open(deps: InferenceDependencies, { call, size }: SizedCall): Promise<RealtimeTurn> {
+    return new RealtimeTurn(deps, await prepare(deps, call), size);
+  }
+
+  /** Where the call came from; its ids are those of the hold and of the record. */
+  get origin(): CallOrigin {
+    return this.call;
   }
 
   /**
@@ -75,17 +75,19 @@ export class RealtimeTurn {
     return candidate && this.serveBy(candidate);
   }
 
-  /** Raises the hold to a larger bound; resolves with false where that cannot be paid. */
-  async cover(bound: ResponseBound): Promise<boolean> {
+  /**
+   * Raises the hold to a larger size, whose call is built only where it is needed; resolves with
+   * false where that cannot be paid.
+   */
+  async cover(size: number, callOf: (origin: CallOrigin) => InferenceCall): Promise<boolean> {
     const { candidate, deps, call } = this;
-    if (bound.inputTokens <= this.heldTokens || candidate === undefined || isFree(candidate))
-      return true;
-    const { requirements } = realtimeCall(call, { model: this.model, bound });
-    const wantedNano =
-      listCeiling(candidate, { ...requirements, inputTokens: bound.inputTokens }) + 1n;
+    if (size <= this.heldSize || candidate === undefined || isFree(candidate)) return true;
+    const { requirements } = callOf(call);
+    const inputTokens = requirements.estimateInputTokens();
+    const wantedNano = listCeiling(candidate, { ...requirements, inputTokens }) + 1n;
     const heldNano = await deps.ledger.grow(call.generationId, wantedNano);
     if (heldNano < wantedNano) return false;
-    this.heldTokens = bound.inputTokens;
+    this.heldSize = Math.max(size, this.heldSize);
     return true;
   }
 
@@ -157,10 +159,11 @@ export async function openAffordable(
   for (const cap of [undefined, ...lowerCaps.filter((each) => each < asked)]) {
     try {
       const maxOutputTokens = cap ?? bound.maxOutputTokens;
-      const turn = await RealtimeTurn.open(deps, {
-        ...options,
+      const call = realtimeCall(options.origin, {
+        model: options.model,
         bound: { ...bound, maxOutputTokens },
       });
+      const turn = await RealtimeTurn.open(deps, { call, size: bound.inputTokens });
       return { turn, cap: cap ?? undefined };
     } catch (error) {
       if (!(error instanceof GatewayError) || error.status !== 402) throw error;

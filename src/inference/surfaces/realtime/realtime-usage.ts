@@ -1,5 +1,6 @@
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import { asObject } from "../../dialects/shared/wire-fields.ts";
+import type { Candidate } from "../../routing/candidate.ts";
 import type { Fields } from "../read-fields.ts";
 
 const count = (fields: Fields | undefined, name: string): number => {
@@ -68,3 +69,61 @@ export function realtimeUsage(usage: Fields): Usage {
     outputImageTokens: output.image,
   });
 }
+
+/** Bytes of one second of sound, by its format. */
+const bytesPerSecond: Readonly<Record<string, number>> = {
+  "audio/pcm": 48_000,
+  pcm16: 48_000,
+  "audio/pcmu": 8_000,
+  "audio/pcma": 8_000,
+  g711_ulaw: 8_000,
+  g711_alaw: 8_000,
+};
+
+/** Returns the milliseconds of sound in a format; a rate other than 24 kHz is taken into account. */
+export function soundMs(bytes: number, format: unknown): number {
+  const fields = asObject(format);
+  const type = String(fields?.["type"] ?? (typeof format === "string" ? format : "audio/pcm"));
+  const rate = fields?.["rate"];
+  const perSecond =
+    type === "audio/pcm" && typeof rate === "number" && rate > 0
+      ? rate * 2
+      : (bytesPerSecond[type] ?? 8_000);
+  return Math.ceil((bytes * 1000) / perSecond);
+}
+
+/** Tokens of a second of sound that is sent (OpenAI: one for each 100 ms), and of one that is made. */
+const inputTokensPerSecond = 10;
+const outputTokensPerSecond = 20;
+
+/** Returns the tokens of sound that is sent. */
+export const inputSoundTokens = (ms: number): number =>
+  Math.ceil((ms * inputTokensPerSecond) / 1000);
+/** Returns the tokens of sound that is made. */
+const outputSoundTokens = (ms: number): number => Math.ceil((ms * outputTokensPerSecond) / 1000);
+
+/** The sound of a response, in milliseconds. */
+export interface ResponseSound {
+  inputMs: number;
+  outputMs: number;
+}
+
+/** Returns the milliseconds of sound, where the provider charges by time. */
+export function soundUsage({ inputMs, outputMs }: ResponseSound, { route }: Candidate): Usage {
+  const base = route.price?.base;
+  return {
+    ...(base?.inputAudioMs !== undefined && { inputAudioMs: inputMs }),
+    ...(base?.outputAudioMs !== undefined && { outputAudioMs: outputMs }),
+  };
+}
+
+/** Returns the usage of a response that its provider did not report, by what was delivered. */
+export const deliveredUsage = (
+  sound: ResponseSound,
+  { candidate, inputTokens }: { candidate: Candidate; inputTokens: number },
+): Usage => ({
+  inputTokens,
+  inputAudioTokens: inputSoundTokens(sound.inputMs),
+  outputAudioTokens: outputSoundTokens(sound.outputMs),
+  ...soundUsage(sound, candidate),
+});

@@ -2,43 +2,46 @@ import {
   type ClientSocket,
   closeCodes,
   type SocketSession,
-} from "../../../http/sockets/client-socket.ts";
-import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
-import { asObject } from "../../../inference/dialects/shared/wire-fields.ts";
-import type { InferenceDependencies } from "../../../inference/pipeline/execution.ts";
-import type { CallOrigin } from "../../../inference/pipeline/inference-call.ts";
-import type { Candidate } from "../../../inference/routing/candidate.ts";
-import type { ResponseBound } from "../../../inference/surfaces/realtime/realtime-call.ts";
+} from "../../../../http/sockets/client-socket.ts";
+import type { LlmKeyCaller } from "../../../../identity/keys/caller.ts";
+import { asObject } from "../../../../inference/dialects/shared/wire-fields.ts";
+import type { InferenceDependencies } from "../../../../inference/pipeline/execution.ts";
+import type { CallOrigin } from "../../../../inference/pipeline/inference-call.ts";
+import type { Candidate } from "../../../../inference/routing/candidate.ts";
+import {
+  realtimeCall,
+  type ResponseBound,
+} from "../../../../inference/surfaces/realtime/realtime-call.ts";
 import {
   type EndedTurn,
   exhausted,
   openAffordable,
   type RealtimeTurn,
-} from "../../../inference/surfaces/realtime/realtime-turn.ts";
+} from "../../../../inference/surfaces/realtime/realtime-turn.ts";
 import {
   capOfResponse,
   capUpdate,
-  lossOf,
   problemOf,
   type RealtimeEvent,
   readSession,
   withCap,
   withModel,
-  withoutTranscription,
   withResponseCap,
-} from "../../../inference/surfaces/realtime/realtime-session.ts";
-import { realtimeUsage } from "../../../inference/surfaces/realtime/realtime-usage.ts";
-import type { UpstreamSocket } from "../../../inference/upstream/upstream-socket.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
-import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
-import type { Usage } from "../../../platform/kernel/usage.ts";
+} from "../../../../inference/surfaces/realtime/realtime-session.ts";
+import type { RealtimeUpstream } from "../../../../inference/surfaces/realtime/realtime-upstream.ts";
 import {
+  deliveredUsage,
   inputSoundTokens,
-  outputSoundTokens,
-  readRealtimeFrame,
-  realtimeError,
+  realtimeUsage,
+  type ResponseSound,
   soundMs,
-} from "./realtime-events.ts";
+  soundUsage,
+} from "../../../../inference/surfaces/realtime/realtime-usage.ts";
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { FrameGate } from "./frame-gate.ts";
+import { readRealtimeFrame, realtimeError } from "./realtime-events.ts";
+import { nextOriginOf, relayedCode, revoked } from "./session-origin.ts";
+import { Transcriber } from "./transcriber.ts";
 
 /** Milliseconds for which a session may last (OpenAI). */
 const lifetimeMs = 3_600_000;
@@ -58,7 +61,7 @@ const charactersPerToken = 3;
 /** The dependencies of a session. */
 export interface RealtimeOptions {
   deps: InferenceDependencies;
-  upstream: UpstreamSocket;
+  upstream: RealtimeUpstream;
   /** Where the handshake came from; each response has ids of its own. */
   origin: CallOrigin;
   /** The model as the client named it. */
@@ -71,14 +74,15 @@ export interface RealtimeOptions {
   liveCaller(): LlmKeyCaller | undefined;
 }
 
+/** The client's side of a session. */
+export type SessionClient = Pick<ClientSocket, "send" | "close" | "unreadBytes">;
+
 /** A response in progress. */
-interface Active {
+interface Active extends ResponseSound {
   /** Its hold; undefined while that is being taken. */
   turn: RealtimeTurn | undefined;
   id: string | null;
   firstContentMs: number | null;
-  outputMs: number;
-  inputMs: number;
 }
 
 /**
@@ -87,7 +91,9 @@ interface Active {
  */
 export class RealtimeConnection implements SocketSession {
   private readonly options: RealtimeOptions;
-  private socket: ClientSocket | undefined;
+  private readonly gate: FrameGate;
+  private readonly transcriber: Transcriber;
+  private socket: SessionClient | undefined;
   /** The hold of the next response; undefined while it is being taken. */
   private next: RealtimeTurn | undefined;
   private taking: Promise<void> | undefined;
@@ -106,11 +112,22 @@ export class RealtimeConnection implements SocketSession {
   private startedMs = 0;
   private isEnding = false;
   private isClosed = false;
+  private isProviderGone = false;
 
   constructor(options: RealtimeOptions) {
     this.options = options;
     this.next = options.turn;
     this.cap = options.cap;
+    const { id: providerId, name: providerName } = options.candidate.route.provider;
+    this.transcriber = new Transcriber({
+      ...{ deps: options.deps, byTime: false, providerId, providerName },
+      nextOrigin: () => nextOriginOf(options.origin, { ...options, clock: options.deps.clock }),
+      exhaust: (error) => this.exhaust(error),
+    });
+    this.gate = new FrameGate(
+      (frame) => this.admit(frame),
+      () => this.socket?.close(closeCodes.tryLater, "Too much waits for the session's settings."),
+    );
   }
 
   /** Begins the session with settings that its client secret holds. */
@@ -118,7 +135,7 @@ export class RealtimeConnection implements SocketSession {
     this.updateSession({ type: "session.update", session });
   }
 
-  opened(socket: ClientSocket): void {
+  opened(socket: SessionClient): void {
     this.socket = socket;
     this.startedMs = this.options.deps.clock.monotonicMs();
     this.sendCap();
@@ -130,11 +147,16 @@ export class RealtimeConnection implements SocketSession {
 
   received(frame: string | Uint8Array): void {
     if (typeof frame !== "string") return this.refuse("Frames have to be text with JSON.");
+    this.gate.push(frame);
+  }
+
+  private admit(frame: string): void {
     const read = readRealtimeFrame(frame);
     if ("invalid" in read) return this.refuse(read.invalid);
     if ("soundBytes" in read) {
       const ms = soundMs(read.soundBytes, this.inputFormat);
       this.unchargedInputMs += ms;
+      this.transcriber.heard(ms);
       this.count(inputSoundTokens(ms));
       return this.forward(frame);
     }
@@ -167,10 +189,13 @@ export class RealtimeConnection implements SocketSession {
         return this.createResponse(event, text);
       case "input_audio_buffer.commit":
         if (!this.isStillAllowed()) return;
+        this.transcriber.commitAsked();
         return this.forward(text);
       case "conversation.item.create":
         this.count(Math.ceil(text.length / charactersPerToken));
         return this.forward(text);
+      case "transcription_session.update":
+        return this.refuse("type: send session.update in a session with responses.");
       default:
         return this.forward(text);
     }
@@ -181,16 +206,23 @@ export class RealtimeConnection implements SocketSession {
     const problem = problemOf(session, this.options.model);
     if (problem !== undefined)
       return this.refuse(problem.message, { param: problem.param, eventId: event["event_id"] });
-    const loss = lossOf(session);
-    if (loss !== undefined)
-      this.refuse(loss.message, { param: loss.param, eventId: event["event_id"] });
-    const kept = loss === undefined ? event : withoutTranscription(event);
+    if (session.transcription === undefined) return this.sendUpdate(event);
+    const admitting = this.transcriber.update(event).then(({ event: kept, problem: lost }) => {
+      if (lost !== undefined)
+        this.refuse(lost.message, { param: lost.param, eventId: event["event_id"] });
+      this.sendUpdate(kept);
+    });
+    this.gate.hold(admitting.catch(() => this.exhaust()));
+  }
+
+  private sendUpdate(event: RealtimeEvent): void {
+    const session = readSession(event);
     if (session.cap !== undefined)
       this.maxOutputTokens = session.cap === "none" ? undefined : session.cap;
     this.inputFormat = session.inputFormat ?? this.inputFormat;
     this.outputFormat = session.outputFormat ?? this.outputFormat;
     const text = JSON.stringify(
-      withCap(withModel(kept, this.options.candidate.route.upstreamModel), this.cap),
+      withCap(withModel(event, this.options.candidate.route.upstreamModel), this.cap),
     );
     this.count(Math.ceil(text.length / charactersPerToken));
     this.forward(text);
@@ -226,7 +258,10 @@ export class RealtimeConnection implements SocketSession {
     this.sentTokens += tokens;
     const { next } = this;
     if (next === undefined) return;
-    void next.cover(this.bound()).then(
+    const { model } = this.options;
+    const bound = this.bound();
+    const callOf = (origin: CallOrigin) => realtimeCall(origin, { model, bound });
+    void next.cover(bound.inputTokens, callOf).then(
       (isCovered) => void (isCovered || this.exhaust()),
       () => this.exhaust(),
     );
@@ -270,11 +305,11 @@ export class RealtimeConnection implements SocketSession {
       });
       return;
     }
-    const session = asObject(event["session"]);
+    this.transcriber.notice(type, event);
     this.tell(
-      session?.["model"] === undefined
+      event["session"] === undefined
         ? text
-        : JSON.stringify(withModel(event, this.options.model)),
+        : JSON.stringify(this.transcriber.shown(withModel(event, this.options.model))),
     );
   }
 
@@ -301,15 +336,10 @@ export class RealtimeConnection implements SocketSession {
   /** Takes the hold of a response that has begun without one, or else of the next. */
   private take(): void {
     if (this.isClosed || this.taking !== undefined) return;
-    const { deps, origin, model, candidate, liveCaller } = this.options;
-    const caller = liveCaller();
-    if (caller === undefined) return this.exhaust(revoked());
+    const { deps, origin, model, candidate } = this.options;
+    if (this.options.liveCaller() === undefined) return this.exhaust(revoked());
     const next: CallOrigin = {
-      ...origin,
-      ...idsAt(deps.clock.nowMs()),
-      caller,
-      startedMs: deps.clock.monotonicMs(),
-      admission: undefined,
+      ...nextOriginOf(origin, { ...this.options, clock: deps.clock }),
       forcedProviders: [candidate.route.provider.id],
     };
     this.taking = openAffordable(deps, { origin: next, model, bound: this.bound() }).then(
@@ -344,10 +374,13 @@ export class RealtimeConnection implements SocketSession {
     if (active.turn === undefined) await this.taking;
     this.active.delete(id);
     const reported = asObject(response["usage"]);
-    const usage = reported && { ...realtimeUsage(reported), ...this.soundUsage(active) };
+    const usage = reported && {
+      ...realtimeUsage(reported),
+      ...soundUsage(active, this.options.candidate),
+    };
     const status = response["status"];
     await this.charge(active, {
-      usage: usage ?? this.delivered(active),
+      usage: usage ?? this.unreported(active, "cut").usage,
       estimated: usage === undefined,
       status: status === "cancelled" ? "cancelled" : status === "completed" ? "completed" : "cut",
       finishReason: typeof status === "string" ? status : null,
@@ -380,22 +413,15 @@ export class RealtimeConnection implements SocketSession {
     }
   }
 
-  /** Returns the milliseconds of sound, where the provider charges by time. */
-  private soundUsage({ inputMs, outputMs }: Active): Usage {
-    const base = this.options.candidate.route.price?.base;
+  /** Returns the end of a response that its provider did not report, by what was delivered. */
+  private unreported(active: Active, status: "cut" | "cancelled"): EndedTurn {
     return {
-      ...(base?.inputAudioMs !== undefined && { inputAudioMs: inputMs }),
-      ...(base?.outputAudioMs !== undefined && { outputAudioMs: outputMs }),
-    };
-  }
-
-  /** Returns the usage of a response that its provider did not report, by what was delivered. */
-  private delivered(active: Active): Usage {
-    return {
-      inputTokens: this.countedTokens,
-      inputAudioTokens: inputSoundTokens(active.inputMs),
-      outputAudioTokens: outputSoundTokens(active.outputMs),
-      ...this.soundUsage(active),
+      usage: deliveredUsage(active, { ...this.options, inputTokens: this.countedTokens }),
+      estimated: true,
+      status,
+      finishReason: null,
+      upstreamId: active.id,
+      firstContentMs: active.firstContentMs,
     };
   }
 
@@ -422,21 +448,13 @@ export class RealtimeConnection implements SocketSession {
   }
 
   private providerClosed(code: number, reason: string): void {
+    this.isProviderGone = true;
     for (const active of this.active.values()) {
-      void this.charge(active, {
-        usage: this.delivered(active),
-        estimated: true,
-        status: "cut",
-        finishReason: null,
-        upstreamId: active.id,
-        firstContentMs: active.firstContentMs,
-      });
+      void this.charge(active, this.unreported(active, "cut"));
     }
     this.active.clear();
     if (this.isClosed) return;
-    // 1005 and 1006 stand in no close frame (RFC 6455, 7.4.1).
-    const isSendable = code >= 1000 && code !== 1005 && code !== 1006 && code !== 1015;
-    this.socket?.close(isSendable ? code : closeCodes.internal, reason || "The provider closed.");
+    this.socket?.close(relayedCode(code), reason || "The provider closed.");
   }
 
   /** Cancels what runs, waits for the reports of its usage, and frees what is held. */
@@ -448,18 +466,14 @@ export class RealtimeConnection implements SocketSession {
       upstream.send(JSON.stringify({ type: "response.cancel", response_id: id }));
     const { clock } = this.options.deps;
     const untilMs = clock.monotonicMs() + reportMs;
-    while (this.active.size > 0 && clock.monotonicMs() < untilMs) await Bun.sleep(20);
+    const isWaiting = (): boolean => this.active.size + this.transcriber.waitingCount > 0;
+    while (isWaiting() && !this.isProviderGone && clock.monotonicMs() < untilMs)
+      await Bun.sleep(20);
+    await this.transcriber.end();
     await this.settling;
     await this.taking;
     for (const active of this.active.values())
-      await this.charge(active, {
-        usage: this.delivered(active),
-        estimated: true,
-        status: "cancelled",
-        finishReason: null,
-        upstreamId: active.id,
-        firstContentMs: active.firstContentMs,
-      });
+      await this.charge(active, this.unreported(active, "cancelled"));
     this.active.clear();
     this.next?.free();
     this.next = undefined;
@@ -468,12 +482,3 @@ export class RealtimeConnection implements SocketSession {
 
   private isFinished = false;
 }
-
-/** Returns the ids of a response that begins at a wall time. */
-function idsAt(nowMs: number): Pick<CallOrigin, "traceId" | "generationId" | "shownId"> {
-  const traceId = timeOrderedHex(nowMs);
-  return { traceId, generationId: `gen_${traceId}`, shownId: `resp_${traceId}` };
-}
-
-const revoked = (): GatewayError =>
-  new GatewayError("invalid_api_key", "The API key is not valid any more.");
