@@ -1,16 +1,42 @@
 import { describe, expect, test } from "bun:test";
 import { testLlmKey } from "../../support/gateway.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
-import { head, json } from "../../support/upstream/steps.ts";
+import { head, json, stream } from "../../support/upstream/steps.ts";
 import {
   briefModel,
   clientStage,
   modelIn,
   upstreamDialects,
 } from "../clients/support/client-stage.ts";
+import { eventsOfWhole } from "../matrix/pairs/streamed-answer.ts";
+import { gemini, message, response, said } from "../matrix/pairs/upstream-heads.ts";
 import { missingAgent, runAgent, type AgentRun } from "./support/agent-run.ts";
 
 const missing = missingAgent("claude");
+
+const written = "It is written.";
+
+/** Answers whose reasoning, or the seal of it, comes after their text. */
+const lateReasoning = [
+  [
+    "anthropic-messages",
+    message(
+      [
+        { type: "text", text: written },
+        { type: "thinking", thinking: "Hm.", signature: "c2Vh" },
+      ],
+      { stop_reason: "end_turn" },
+    ),
+  ],
+  [
+    "openai-responses",
+    response([
+      said(written),
+      { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "c2Vh" },
+    ]),
+  ],
+  ["google-generate", gemini([{ text: written }, { text: "", thoughtSignature: "c2Vh" }], "STOP")],
+] as const;
 
 describe.skipIf(missing !== undefined)(
   `Claude Code${missing ? ` (missing: ${missing})` : ""}`,
@@ -58,6 +84,16 @@ describe.skipIf(missing !== undefined)(
         usage: { input_tokens: 22, output_tokens: 14 },
       });
     });
+
+    test.each(lateReasoning)(
+      "prints a text that reasoning follows over %s",
+      async (dialect, whole) => {
+        stage.upstream.enqueue(stream(eventsOfWhole(dialect, whole)));
+        const done = await run(modelIn(dialect));
+        expect(done.exitCode).toBe(0);
+        expect(done.events.at(-1)).toMatchObject({ is_error: false, result: written });
+      },
+    );
 
     test("works with a model that has a smaller output limit than requested", async () => {
       stage.upstream.say({ text: ["Hello."] });

@@ -17,6 +17,7 @@ import {
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
 import { fittingEnd, isQuietEnd, pingFrame } from "../answer-fields.ts";
 import { encodeStreamError, readStreamError } from "../errors.ts";
+import { LateThoughts } from "./late-thoughts.ts";
 import { deltaLength, pricedUsageText, UsageTally, withoutCost } from "../usage.ts";
 
 /** Options of a Messages relay. */
@@ -34,6 +35,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   private readonly options: MessagesRelayOptions;
   protected readonly meter: MessagesStreamMeter;
   private readonly alike = new AlikeTexts<{ text: string }>(() => true);
+  private readonly late = new LateThoughts();
   /** The `delta` of an ending whose usage has not come, as JSON text. */
   private heldEnding: string | undefined;
   private costShown = false;
@@ -58,6 +60,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
 
   acceptAlike(events: EventText): string {
     const { alike, meter } = this;
+    if (this.late.isHolding) return "";
     const start = events.position;
     for (let taken = alike.take(events); taken !== undefined; taken = alike.take(events))
       meter.say(taken.text.length);
@@ -68,8 +71,10 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   accept(sse: SseEvent): string | Promise<string> {
     const event = this.eventOf(sse);
     const frames = event === undefined ? "" : this.acceptEvent(event, sse);
-    this.alike.learnKept(event && textAlone(event), frames);
-    return frames;
+    const sent =
+      event === undefined || typeof frames !== "string" ? frames : this.late.pass(event, frames);
+    this.alike.learnKept(event && textAlone(event), sent);
+    return sent;
   }
 
   private acceptEvent(
@@ -233,11 +238,14 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
   private closeBlocks(): string {
     const open = [...this.meter.openBlocks];
     this.meter.openBlocks.clear();
-    return open
-      .map((index) =>
-        eventFrame("content_block_stop", `{"type":"content_block_stop","index":${index}}`),
-      )
-      .join("");
+    let frames = "";
+    for (const index of open) {
+      const data = `{"type":"content_block_stop","index":${index}}`;
+      const frame = eventFrame("content_block_stop", data);
+      if (this.late.holds(index)) this.late.append(frame);
+      else frames += frame;
+    }
+    return frames;
   }
 
   private async stop(data: string): Promise<string> {

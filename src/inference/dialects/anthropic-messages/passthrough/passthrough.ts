@@ -18,6 +18,7 @@ import {
   type WholeAnswer,
 } from "../../shared/passthrough.ts";
 import { pricedUsageText, readUsage } from "../usage.ts";
+import { withTextLast } from "./late-thoughts.ts";
 import { MessagesRelay } from "./passthrough-stream.ts";
 import { fittingEnd, isQuietEnd } from "../answer-fields.ts";
 import { messagesGatewayFields } from "../request-schema.ts";
@@ -177,6 +178,7 @@ export function readMessage(
   }
   const finishReason = fittingEnd(typeof reason === "string" ? reason : null, callsTools);
   const metered = readUsage(usage);
+  const ordered = thought > 0 ? withTextLast(content) : undefined;
   const thinks = thought > 0 || (metered?.usage.reasoningTokens ?? 0) > 0;
   return {
     upstreamId: typeof id === "string" ? id : null,
@@ -189,7 +191,8 @@ export function readMessage(
       renderMessage(
         text,
         shown,
-        new Map([
+        new Map<string, unknown>([
+          ...(ordered === undefined ? [] : [["content", ordered] as const]),
           ...(finishReason === reason ? [] : [["stop_reason", finishReason] as const]),
           ...(typeof type === "string" ? [] : [["type", "message"] as const]),
           ...(typeof role === "string" ? [] : [["role", "assistant"] as const]),
@@ -205,7 +208,7 @@ export function readMessage(
 function renderMessage(
   text: string,
   { id, model, metered, chargedNano, fallback }: ShownAnswer,
-  changed: ReadonlyMap<string, string>,
+  changed: ReadonlyMap<string, unknown>,
 ): string {
   const usage = pricedUsageText({ original: memberText(text, "usage"), metered, chargedNano });
   return editMembers(
