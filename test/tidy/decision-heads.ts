@@ -13,7 +13,8 @@ export const decisionHeads: Rule = {
     const records = [...documents].filter(([path]) => path.startsWith(folder));
     const numbers = new Map<string, string>();
     return records.flatMap(([path, text]) => {
-      const number = path.slice(folder.length, folder.length + 4);
+      const name = path.slice(path.lastIndexOf("/") + 1);
+      const number = name.slice(0, 4);
       const [first = "", second, third = ""] = text.split("\n");
       const other = numbers.get(number);
       numbers.set(number, path);

@@ -104,7 +104,7 @@ async function buildTree({
   base,
 }: TreeParts): Promise<SourceTree> {
   const sources = [...texts]
-    .filter(([path]) => path.endsWith(".ts"))
+    .filter(([path]) => path.endsWith(".ts") && !path.endsWith(".d.ts"))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const compiler = new API(api);
   try {
