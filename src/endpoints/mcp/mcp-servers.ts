@@ -263,10 +263,13 @@ const readerOf = (context: AccountContext): ServerUser => ({
   personId: creatorIdOf(context.caller),
 });
 
+/** The servers, and how they are. */
+type ServerServices = Pick<Dependencies, "upstreamServers" | "serverWatch">;
+
 /** Returns the record of one server, with its tools. */
 async function answered(
   context: AccountContext,
-  { server, deps }: { server: UpstreamServer; deps: Pick<Dependencies, "upstreamServers"> },
+  { server, deps }: { server: UpstreamServer; deps: ServerServices },
 ) {
   const [read] = await deps.upstreamServers.withTools([server], readerOf(context));
   if (read === undefined) throw new Error("a server was read and is not there");
@@ -282,7 +285,7 @@ export const listMcpServers = defineEndpoint({
   access: reads,
   summary: "List upstream MCP servers.",
   response: () => z.object({ object: z.literal("list"), data: z.array(serverObjectSchema()) }),
-  async handle(context, deps: Pick<Dependencies, "upstreamServers">) {
+  async handle(context, deps: ServerServices) {
     const servers = await deps.upstreamServers.visibleTo(workspaceIdOf(context));
     const read = await deps.upstreamServers.withTools(servers, readerOf(context));
     const workspaceId = workspaceIdOf(context);
@@ -301,7 +304,7 @@ export const getMcpServer = defineEndpoint({
   access: reads,
   summary: "Get an upstream MCP server.",
   response: serverObjectSchema,
-  async handle(context, deps: Pick<Dependencies, "upstreamServers">) {
+  async handle(context, deps: ServerServices) {
     const server = await deps.upstreamServers.find(workspaceIdOf(context), context.param("id"));
     if (server === undefined)
       throw new GatewayError(
@@ -339,7 +342,7 @@ export const createMcpServer = defineEndpoint({
     "until it is accepted (POST /mcp-servers/{id}/refresh). Headers are stored encrypted and never shown again.",
   body: newServerSchema,
   response: serverObjectSchema,
-  async handle(context, deps: Pick<Dependencies, "upstreamServers" | "clock">) {
+  async handle(context, deps: ServerServices & Pick<Dependencies, "clock">) {
     const { body } = context;
     const id = body.id ?? idFrom(body.name);
     const server: WorkspaceServer = {
@@ -397,7 +400,7 @@ export const changeMcpServer = defineEndpoint({
   summary: "Change an upstream MCP server.",
   body: serverChangesSchema,
   response: serverObjectSchema,
-  async handle(context, deps: Pick<Dependencies, "upstreamServers" | "clock">) {
+  async handle(context, deps: ServerServices & Pick<Dependencies, "clock">) {
     const { body } = context;
     const before = await deps.upstreamServers.ownedBy(workspaceIdOf(context), context.param("id"));
     const server: WorkspaceServer = {
@@ -450,7 +453,7 @@ export const refreshMcpServer = defineEndpoint({
     "the operator's servers.",
   body: refreshSchema,
   response: serverObjectSchema,
-  async handle(context, deps: Pick<Dependencies, "operatorWorkspaceId" | "upstreamServers">) {
+  async handle(context, deps: ServerServices & Pick<Dependencies, "operatorWorkspaceId">) {
     const { accept } = context.body;
     const server = await deps.upstreamServers.find(workspaceIdOf(context), context.param("id"));
     if (server === undefined)
