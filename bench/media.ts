@@ -1,0 +1,136 @@
+import { parseArgs } from "node:util";
+import { provider, startGateway, testLlmKey } from "../test/support/gateway.ts";
+import { describeMachine } from "./machine.ts";
+import { median } from "./results.ts";
+import { chatMs, startMediaUpstream, speechOf, upload, wavOf } from "./media/traffic.ts";
+
+/** Resident megabytes that all the uploads or all the streams may take. */
+const barMb = 400;
+
+const { values: options } = parseArgs({
+  options: {
+    uploads: { type: "string", default: "200" },
+    mb: { type: "string", default: "25" },
+    streams: { type: "string", default: "200" },
+    serve: { type: "string" },
+  },
+});
+
+/** The gateway, in a process of its own: prints its address and runs until it is ended. */
+async function serve(upstream: string): Promise<void> {
+  const gateway = await startGateway({
+    bootstrap: {
+      llmKey: testLlmKey,
+      managementKey: "ak_bench_management_key",
+      creditsNanoUsd: 10_000_000_000_000n,
+      plan: "enterprise",
+    },
+    providers: [
+      provider({
+        id: "bench",
+        base_url: upstream,
+        dialect: {
+          chat: "openai-chat",
+          transcriptions: "openai-audio",
+          speech: "openai-audio",
+        },
+        api_key: "k",
+        models: [
+          { id: "bench/chat", context_length: 8_192, pricing: { prompt: "1", completion: "1" } },
+          {
+            id: "bench/listen",
+            surface: "transcriptions",
+            pricing: { audio_input_minute: "0.006" },
+          },
+          { id: "bench/speak", surface: "speech", pricing: { characters: "15" } },
+        ],
+      }),
+    ],
+  });
+  console.log(gateway.origin);
+}
+
+async function residentMb(pid: number, field: "VmHWM" | "VmRSS"): Promise<number> {
+  const status = await Bun.file(`/proc/${pid}/status`).text();
+  return Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024);
+}
+
+/** Sets the peak of a process's resident memory back (proc(5), clear_refs). */
+const forgetPeak = (pid: number): Promise<number> => Bun.write(`/proc/${pid}/clear_refs`, "5");
+
+interface Measured {
+  origin: string;
+  pid: number;
+}
+
+/** Runs work beside chat and reports both. Returns the peak in megabytes. */
+async function report(
+  { origin, pid }: Measured,
+  { what, work }: { what: string; work: () => Promise<unknown> },
+): Promise<number> {
+  await forgetPeak(pid);
+  let isOver = false;
+  const startedMs = performance.now();
+  const besideMs: number[] = [];
+  const chat = async (): Promise<void> => {
+    while (!isOver) besideMs.push(await chatMs(origin));
+  };
+  const [, chatted] = [
+    await Promise.all([
+      work().finally(() => {
+        isOver = true;
+      }),
+      chat(),
+    ]),
+    median(besideMs),
+  ];
+  const peakMb = await residentMb(pid, "VmHWM");
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  console.log(
+    `${what}: ${peakMb} MB at most, ${seconds} s; chat beside it ${chatted.toFixed(1)} ms (median of ${besideMs.length})`,
+  );
+  return peakMb;
+}
+
+async function measure(): Promise<void> {
+  const upstream = startMediaUpstream();
+  const child = Bun.spawn([process.execPath, import.meta.path, "--serve", upstream.url], {
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  try {
+    const printed = (await child.stdout.getReader().read()).value;
+    const measured = { origin: new TextDecoder().decode(printed).trim(), pid: child.pid };
+    const { origin } = measured;
+    const { cpu, cores, bun, commit } = describeMachine(".");
+    console.log(`${cpu}, ${cores} cores, Bun ${bun}, commit ${commit}`);
+    const alone: number[] = [];
+    for (let index = 0; index < 100; index += 1) alone.push(await chatMs(origin));
+    console.log(
+      `at rest: ${await residentMb(child.pid, "VmRSS")} MB; chat ${median(alone).toFixed(1)} ms`,
+    );
+    const sound = wavOf(Number(options.mb) * 1024 * 1024);
+    const times = (count: string): number[] => Array.from({ length: Number(count) }, (_, at) => at);
+    const peaks = [
+      await report(measured, {
+        what: `${options.uploads} transcriptions of ${options.mb} MB`,
+        work: () => Promise.all(times(options.uploads).map(() => upload(origin, sound))),
+      }),
+      await report(measured, {
+        what: `${options.streams} streams of speech`,
+        work: () => Promise.all(times(options.streams).map(() => speechOf(origin))),
+      }),
+    ];
+    if (Math.max(...peaks) > barMb) {
+      console.error(`above ${barMb} MB`);
+      process.exitCode = 1;
+    }
+  } finally {
+    child.kill();
+    await child.exited;
+    upstream.stop();
+  }
+}
+
+if (options.serve === undefined) await measure();
+else await serve(options.serve);
