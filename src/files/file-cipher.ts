@@ -60,10 +60,13 @@ async function* segments(
   let waiting: Uint8Array[] = [];
   let waitingBytes = 0;
   for await (const piece of pieces) {
-    waiting.push(piece);
     waitingBytes += piece.byteLength;
-    if (waitingBytes <= segmentBytes) continue;
-    const joined = Buffer.concat(waiting);
+    if (waitingBytes <= segmentBytes) {
+      // A copy, since a piece is valid until the next one is asked for.
+      waiting.push(Uint8Array.from(piece));
+      continue;
+    }
+    const joined = Buffer.concat([...waiting, piece]);
     let start = 0;
     // A whole segment is kept back, since only the end shows whether it is the last one.
     for (; joined.byteLength - start > segmentBytes; start += segmentBytes)

@@ -58,7 +58,7 @@ const savedMsMax = 20_000;
  * Pieces below this size come from a client that sends many small ones. More of the body is then
  * awaited, so that several pieces are read at once.
  */
-const smallPieceBytes = 16 * 1024;
+export const smallPieceBytes = 16 * 1024;
 
 /** Bytes that are scanned before other requests get their turn. */
 const sliceBytes = 256 * 1024;
@@ -69,7 +69,7 @@ const sliceBytes = 256 * 1024;
  * 9112, 9.6).
  */
 const drainBytesMax = 64 * 1024 * 1024;
-const drainMs = 5_000;
+export const drainMs = 5_000;
 const drainIdleMs = 500;
 
 /** Options of reading a body. */
@@ -81,7 +81,7 @@ interface Reading {
 
 type RequestOfBody = HttpRequest & Partial<Pick<ServedRequest, "memory" | "closes">>;
 
-const tooLarge = (limitBytes: number): GatewayError =>
+export const tooLarge = (limitBytes: number): GatewayError =>
   new GatewayError(
     "content_too_large",
     `The body is larger than the limit of ${limitBytes} bytes. Send less, or split the request.`,
@@ -180,12 +180,12 @@ export async function readBodyBytes(
 const memoryOf = (request: RequestOfBody): ServedRequest["memory"] | undefined => request.memory;
 
 /** Marks the rest of the body as unread, so that the connection has to be closed. */
-function leaveUnread(request: RequestOfBody): void {
+export function leaveUnread(request: RequestOfBody): void {
   if (request.closes !== undefined) request.closes = true;
 }
 
 /** Returns the length that the request declares. */
-function declaredLengthOf({ headers }: Pick<HttpRequest, "headers">): number | undefined {
+export function declaredLengthOf({ headers }: Pick<HttpRequest, "headers">): number | undefined {
   const declared = headers.get("content-length");
   return declared === null ? undefined : Number(declared);
 }
@@ -195,7 +195,7 @@ const wholeLength = (declared: number | undefined): number | undefined =>
   declared !== undefined && declared <= wholeBytesMax ? declared : undefined;
 
 /** Refuses a body that is declared as larger than the limit. */
-function refuseUnread(request: HttpRequest, limitBytes: number): Promise<never> {
+export function refuseUnread(request: HttpRequest, limitBytes: number): Promise<never> {
   leaveUnread(request);
   return refuseAfterDrain(request, tooLarge(limitBytes));
 }
@@ -222,7 +222,7 @@ export class BodyPace {
  * client leaves, or `gives` has to give way to other bodies. Time in which the process stood still
  * does not count, since nothing could be read.
  */
-function inTime<Part>(
+export function inTime<Part>(
   request: HttpRequest,
   part: Promise<Part>,
   { dueMs, gives }: { dueMs: number; gives?: BodyMemoryShare | undefined },
@@ -325,45 +325,6 @@ async function readPieces(
   }
 }
 
-/**
- * Reads a body as it arrives, for bodies that are stored and not held in memory. Each piece is
- * awaited in time; the time in which the reader works on a piece does not count. A body that is
- * refused is drained, so that its client gets the answer. Throws `GatewayError`.
- */
-export async function* bodyPieces(
-  request: HttpRequest,
-  limitBytes: number,
-): AsyncGenerator<Uint8Array> {
-  const declared = declaredLengthOf(request);
-  if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
-  if (decompressorOf(request) !== undefined)
-    throw new GatewayError("bad_request", "Send this body without content-encoding.");
-  const reader = request.body?.getReader();
-  if (reader === undefined) return;
-  const pace = new BodyPace(systemClock.livedMs());
-  let size = 0;
-  let isWhole = false;
-  try {
-    for (;;) {
-      const { done, value } = await inTime(request, reader.read(), pace);
-      if (done) break;
-      size += value.byteLength;
-      if (size > limitBytes) throw tooLarge(limitBytes);
-      const nowMs = systemClock.livedMs();
-      pace.came(value.byteLength, nowMs);
-      yield value;
-      if (value.byteLength < smallPieceBytes) await nextTurn();
-      pace.dueMs += systemClock.livedMs() - nowMs;
-    }
-    isWhole = true;
-  } finally {
-    if (!isWhole) {
-      leaveUnread(request);
-      await drain(reader, request.signal.aborted ? 0 : drainMs);
-    }
-  }
-}
-
 /** Errors of a body that does not arrive, or whose client has left. */
 const unanswerable: ReadonlySet<string> = new Set(["request_timeout", "client_closed_request"]);
 
@@ -374,7 +335,7 @@ interface BodyReader {
 }
 
 /** Reads and drops what is in flight, within bounds of time and size, and ends the reading. */
-async function drain(reader: BodyReader, withinMs = drainMs): Promise<void> {
+export async function drain(reader: BodyReader, withinMs = drainMs): Promise<void> {
   const endMs = systemClock.monotonicMs() + withinMs;
   let bytesLeft = drainBytesMax;
   while (bytesLeft > 0) {
@@ -389,7 +350,7 @@ async function drain(reader: BodyReader, withinMs = drainMs): Promise<void> {
   reader.cancel().catch(() => undefined);
 }
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+export const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const parseText = (
   text: string,
@@ -445,7 +406,9 @@ const decompressors: Readonly<Record<string, Decompressor>> = {
  * Returns how a request's body is decompressed; undefined where it is not compressed. Throws
  * `GatewayError` for an unknown coding.
  */
-function decompressorOf({ headers }: Pick<HttpRequest, "headers">): Decompressor | undefined {
+export function decompressorOf({
+  headers,
+}: Pick<HttpRequest, "headers">): Decompressor | undefined {
   const encoding = headers.get("content-encoding");
   if (encoding === null) return undefined;
   const coding = encoding.trim().toLowerCase();

@@ -1,8 +1,8 @@
+import { bodyPieces } from "../../http/uploads/body-pieces.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Files } from "../../files/open-files.ts";
 import type { StoredObject } from "../../files/object-store.ts";
-import { boundaryOf, fieldText, formParts } from "../../http/multipart.ts";
-import { bodyPieces } from "../../http/read-body.ts";
+import { boundaryOf, fieldText, formParts } from "../../http/uploads/multipart.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { workspaceOf } from "../account/account-fields.ts";

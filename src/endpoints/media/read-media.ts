@@ -1,7 +1,8 @@
+import { bodyPieces } from "../../http/uploads/body-pieces.ts";
 import { z } from "zod";
 import type { RequestContext } from "../../access/define-endpoint.ts";
-import { boundaryOf, fieldText, formParts } from "../../http/multipart.ts";
-import { bodyPieces, parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import { boundaryOf, fieldText, formParts } from "../../http/uploads/multipart.ts";
+import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";
@@ -26,7 +27,7 @@ export interface MediaBody {
   uploads: readonly Upload[];
   /** The id of the preset that the request names as its model. */
   presetId: string | undefined;
-  /** A hash of all that was sent, for requests that may be repeated. */
+  /** A hash of all that was sent, for requests that may be repeated; empty for others. */
   fingerprint: string;
   /** Frees the files. */
   close(): Promise<void>;
@@ -84,7 +85,8 @@ async function readForm(
 ): Promise<ReadBody> {
   const fields: [string, string][] = [];
   const uploads: (Upload & { content: SpooledContent })[] = [];
-  const hash = new Bun.CryptoHasher("sha256");
+  // Hashing takes longer than storing, so only requests that may be repeated are hashed.
+  const hash = request.headers.has("idempotency-key") ? new Bun.CryptoHasher("sha256") : undefined;
   const close = async (): Promise<void> => {
     for (const { content } of uploads.splice(0)) await content.close();
   };
@@ -92,10 +94,10 @@ async function readForm(
     const boundary = boundaryOf(request.headers.get("content-type"));
     for await (const part of formParts(bodyPieces(request, limits.formBytesMax), boundary)) {
       const { name: field, filename, type } = part;
-      hash.update(JSON.stringify([field, filename]));
+      hash?.update(JSON.stringify([field, filename]));
       if (filename === undefined && !isBinary(type)) {
         const text = await fieldText(part);
-        hash.update(text);
+        hash?.update(text);
         fields.push([field, text]);
         continue;
       }
@@ -107,7 +109,7 @@ async function readForm(
     return {
       body: nestedFields(fields),
       uploads: [...uploads],
-      fingerprint: hash.digest("hex"),
+      fingerprint: hash?.digest("hex") ?? "",
       close,
     };
   } catch (error) {
@@ -122,7 +124,11 @@ const isBinary = (type: string | undefined): boolean =>
 
 async function* counted(
   pieces: AsyncIterable<Uint8Array>,
-  { hash, field, bytesMax }: { hash: Bun.CryptoHasher; field: string; bytesMax: number },
+  {
+    hash,
+    field,
+    bytesMax,
+  }: { hash: Bun.CryptoHasher | undefined; field: string; bytesMax: number },
 ): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const piece of pieces) {
@@ -133,7 +139,7 @@ async function* counted(
         `${field}: the file is larger than the limit of ${bytesMax} bytes. Send a smaller one.`,
         { param: field, metadata: { limit_bytes: bytesMax } },
       );
-    hash.update(piece);
+    hash?.update(piece);
     yield piece;
   }
 }

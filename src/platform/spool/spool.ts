@@ -67,7 +67,7 @@ export class Spool {
 export class SpooledContent implements StoredContent {
   size = 0;
   private readonly spool: Spool;
-  private pieces: Uint8Array[] = [];
+  private pieces: Uint8Array<ArrayBuffer>[] = [];
   private handle: FileHandle | undefined;
   private isClosed = false;
 
@@ -87,9 +87,13 @@ export class SpooledContent implements StoredContent {
     }
     if (this.handle === undefined) {
       this.handle = await this.spool.file();
-      const kept = Buffer.concat(this.pieces);
-      this.pieces = [];
-      await writeAt(this.handle, kept, 0);
+      let at = 0;
+      for (const kept of this.pieces.splice(0)) {
+        await writeAt(this.handle, kept, at);
+        at += kept.byteLength;
+        // Freed at once: hundreds of uploads would leave hundreds of megabytes of garbage.
+        kept.buffer.transfer(0);
+      }
     }
     await writeAt(this.handle, piece, start);
   }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../platform/kernel/errors.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 
 /** The most bytes of a part's headers, and the most parts of a form. */
 const headerBytesMax = 16 * 1024;
@@ -33,7 +33,8 @@ export function boundaryOf(contentType: string | null): string {
 
 /**
  * Reads the parts of a form as its bytes come (RFC 7578, RFC 2046 section 5.1), without holding a
- * part in memory. Throws `bad_request` for a malformed form, and the error of `pieces`.
+ * part in memory or copying its content: a piece of content is valid until the next one is asked
+ * for. Throws `bad_request` for a malformed form, and the error of `pieces`.
  */
 export async function* formParts(
   pieces: AsyncIterable<Uint8Array>,
@@ -66,12 +67,16 @@ export async function fieldText(
       throw new GatewayError("bad_request", `${name}: is longer than ${bytesMax} bytes.`, {
         param: name,
       });
-    pieces.push(piece);
+    pieces.push(Uint8Array.from(piece));
   }
   return Buffer.concat(pieces).toString("utf8");
 }
 
 const lineEnd = Buffer.from("\r\n");
+const nothing = Buffer.alloc(0);
+
+/** Bytes of a piece that are joined to what was kept of the one before: more than a delimiter. */
+const joinedBytes = 4 * 1024;
 
 /** Reads a form: the content up to a delimiter, then headers, then content again. */
 class FormReader {
@@ -79,6 +84,9 @@ class FormReader {
   private readonly delimiter: Buffer;
   /** Bytes that have come and were not read. The form counts as if a line end preceded it. */
   private waiting: Buffer = lineEnd;
+  /** The piece that came last, and how many of its bytes are within `waiting` or were read. */
+  private piece: Buffer = nothing;
+  private pieceAt = 0;
   private isInContent = true;
   private isOver = false;
 
@@ -90,7 +98,7 @@ class FormReader {
   /** Returns whether a part follows. Reads what comes after the last one, so that it is not left. */
   async hasPart(): Promise<boolean> {
     if (!this.isOver) return true;
-    while (await this.fill()) this.waiting = Buffer.alloc(0);
+    while (await this.fill()) this.waiting = nothing;
     return false;
   }
 
@@ -175,13 +183,28 @@ class FormReader {
     }
   }
 
+  /**
+   * Adds bytes to what waits. Only the beginning of a piece is joined to what was kept of the one
+   * before; as soon as all that waits lies within the piece, it is read where it is.
+   */
   private async fill(): Promise<boolean> {
-    const { done, value } = await this.source.next();
-    if (done) return false;
-    this.waiting =
-      this.waiting.byteLength === 0
-        ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-        : Buffer.concat([this.waiting, value]);
+    while (this.pieceAt === this.piece.byteLength) {
+      // The source may free a piece when the next one is asked for.
+      this.waiting = Buffer.from(this.waiting);
+      const { done, value } = await this.source.next();
+      if (done) return false;
+      this.piece = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+      this.pieceAt = 0;
+    }
+    const keptBytes = this.waiting.byteLength;
+    if (keptBytes <= this.pieceAt) {
+      this.waiting = this.piece.subarray(this.pieceAt - keptBytes);
+      this.pieceAt = this.piece.byteLength;
+    } else {
+      const joined = this.piece.subarray(this.pieceAt, this.pieceAt + joinedBytes);
+      this.waiting = Buffer.concat([this.waiting, joined]);
+      this.pieceAt += joined.byteLength;
+    }
     return true;
   }
 }

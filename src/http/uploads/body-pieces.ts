@@ -1,0 +1,126 @@
+import { systemClock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { withinTime } from "../../platform/kernel/within-time.ts";
+import {
+  BodyPace,
+  declaredLengthOf,
+  decompressorOf,
+  drain,
+  drainMs,
+  inTime,
+  leaveUnread,
+  nextTurn,
+  refuseUnread,
+  smallPieceBytes,
+  tooLarge,
+} from "../read-body.ts";
+import type { HttpRequest } from "../request-context.ts";
+import { ReadingTurns } from "./reading-turns.ts";
+
+/** The most bodies that are read from fast clients at once. */
+const turns = new ReadingTurns(8);
+/** Milliseconds for which a turn is kept while its client sends nothing. */
+const turnMs = 250;
+/** Bytes of one piece that only a client sends who is faster than the storage. */
+const fastPieceBytes = 128 * 1024;
+/** Bytes of a body that are read in one turn, so that a long one does not keep the others. */
+const turnBytes = 64 * 1024 * 1024;
+
+/**
+ * Reads a body as it arrives, for bodies that are stored and not held in memory. A piece is valid
+ * until the next one is asked for: then its memory is freed, since garbage of this size is collected
+ * too late. Each piece is awaited in time; the time in which the reader works on a piece, or waits
+ * for its turn, does not count. A body that is refused is drained, so that its client gets the
+ * answer. Throws `GatewayError`.
+ */
+export async function* bodyPieces(
+  request: HttpRequest,
+  limitBytes: number,
+): AsyncGenerator<Uint8Array> {
+  const declared = declaredLengthOf(request);
+  if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
+  if (decompressorOf(request) !== undefined)
+    throw new GatewayError("bad_request", "Send this body without content-encoding.");
+  const pace = new BodyPace(systemClock.livedMs());
+  const turn = new Turn(pace);
+  // The platform keeps less of a body that is not read yet.
+  await turn.begin();
+  const reader = request.body?.getReader();
+  if (reader === undefined) return turn.giveBack();
+  let size = 0;
+  let isWhole = false;
+  try {
+    for (;;) {
+      await turn.begin();
+      const { done, value } = await turn.during(inTime(request, reader.read(), pace));
+      if (done) break;
+      size += value.byteLength;
+      if (size > limitBytes) throw tooLarge(limitBytes);
+      const nowMs = systemClock.livedMs();
+      pace.came(value.byteLength, nowMs);
+      turn.came(value.byteLength);
+      const isSmall = value.byteLength < smallPieceBytes;
+      yield value;
+      freePiece(value);
+      if (isSmall) await nextTurn();
+      pace.dueMs += systemClock.livedMs() - nowMs;
+    }
+    isWhole = true;
+  } finally {
+    turn.giveBack();
+    if (!isWhole) {
+      leaveUnread(request);
+      await drain(reader, request.signal.aborted ? 0 : drainMs);
+    }
+  }
+}
+
+/** One body's turn. Clients slower than the storage need none, since little of theirs waits. */
+class Turn {
+  private readonly pace: BodyPace;
+  private isFast = true;
+  private isHeld = false;
+  private bytes = 0;
+
+  constructor(pace: BodyPace) {
+    this.pace = pace;
+  }
+
+  /** Waits for the turn, unless the client is slow. */
+  async begin(): Promise<void> {
+    if (!this.isFast || this.isHeld) return;
+    const askedMs = systemClock.livedMs();
+    await turns.take();
+    this.pace.dueMs += systemClock.livedMs() - askedMs;
+    this.isHeld = true;
+    this.bytes = 0;
+  }
+
+  /** Waits for a piece. The turn is given back where the client lets it pass. */
+  async during<Part>(reading: Promise<Part>): Promise<Part> {
+    if (!this.isHeld) return reading;
+    const part = await withinTime(turnMs, reading, undefined);
+    if (part !== undefined) return part;
+    this.isFast = false;
+    this.giveBack();
+    return reading;
+  }
+
+  /** Notes what came: a client that is slow gives its turn back, and so does one that had a long one. */
+  came(bytes: number): void {
+    this.bytes += bytes;
+    this.isFast = bytes >= fastPieceBytes;
+    if (!this.isFast || this.bytes > turnBytes) this.giveBack();
+  }
+
+  giveBack(): void {
+    if (this.isHeld) turns.giveBack();
+    this.isHeld = false;
+  }
+}
+
+/** Frees a large piece at once where its buffer holds nothing else. */
+function freePiece({ buffer, byteLength }: Uint8Array): void {
+  if (byteLength >= smallPieceBytes && buffer.byteLength === byteLength && "transfer" in buffer)
+    buffer.transfer(0);
+}
