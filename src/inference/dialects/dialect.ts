@@ -198,6 +198,14 @@ export interface DialectDeviations {
   unsupportedMessageFields?: readonly string[];
   /** Members of functions that the upstream answers with 400. */
   unsupportedToolFields?: readonly string[];
+  /** Whether schemas of functions may have no members beside `$ref`, and no tuples. */
+  plainSchemas?: boolean;
+  /** Whether the upstream takes a required call, and no call of one function by its name. */
+  unnamedToolChoice?: boolean;
+  /** The models that take functions on chat only without reasoning, by wire name. */
+  unreasonedFunctions?: RegExp;
+  /** Whether the upstream answers 400 to `reasoning.summary` of Responses. */
+  noReasoningSummary?: boolean;
   /** Whether the upstream answers 400 to assistant's turns without text and calls. */
   refusesEmptyTurns?: boolean;
   /** Whether the upstream knows JSON, but no schema, as the form of an answer. */

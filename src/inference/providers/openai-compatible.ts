@@ -247,6 +247,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       reasoningReplay: "reasoning_content",
       reasoningBesideCalls: true,
       refusesEmptyTurns: true,
+      plainSchemas: true,
       unforcedWhileReasoning: { alwaysReasons: /thinking|k2\.[7-9]|k[3-9]/ },
     },
     // Sampling is fixed from K2.5 on; another value is answered with 400.

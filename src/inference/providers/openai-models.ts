@@ -3,6 +3,12 @@ import type { NamedModel, RefusedParameters } from "./provider-definition.ts";
 /** Wire names of OpenAI's models that reason, of any version to come. */
 export const openaiReasoningNames = /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))/;
 
+/**
+ * Wire names of OpenAI's models that take functions on chat only with effort `none`. Source:
+ * BerriAI/litellm#34569 (2026-07).
+ */
+export const openaiUnreasonedFunctions = /^gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)(?!.*chat)/;
+
 /** Parameters of other servers, which OpenAI answers with 400 "Unrecognized request argument". */
 export const openaiUnknownFields = ["top_k", "min_p", "top_a", "repetition_penalty"];
 

@@ -1,25 +1,19 @@
-import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { JsonObject } from "../../canonical/json.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { DialectDeviations } from "../dialect.ts";
+import {
+  type BodyChanges,
+  type FittedUpstream,
+  plainTools,
+  unchanged,
+  unforcedTool,
+  unnamedChoice,
+  unreasonedFunctions,
+} from "./functions/fit-functions.ts";
 import { isReasoningOff } from "../shared/refused-parameters.ts";
 import { jsonAdvice } from "../shared/tools.ts";
 import { asArray, asObject, withoutUndefined } from "../shared/wire-fields.ts";
 import { fitMessages, hasMessageRules } from "./messages/fit-messages.ts";
 import { textAlone } from "./messages/text-alone.ts";
-
-/** The upstream that a chat body is fitted to. */
-interface FittedUpstream {
-  deviations: DialectDeviations;
-  /** Whether the catalog says that the model reasons. */
-  reasons: boolean;
-  upstreamModel: string;
-}
-
-/** The members of a body that change for an upstream; undefined removes a member. */
-interface BodyChanges {
-  changes: Readonly<Record<string, JsonValue | undefined>>;
-  losses: readonly Loss[];
-}
 
 /** Returns a body as an upstream with deviations of its own accepts it. */
 export function fitBody(
@@ -43,8 +37,9 @@ export function bodyChanges(sent: JsonObject, upstream: FittedUpstream): BodyCha
   const unforced = joinedChanges([
     readable,
     unforcedTool(body, upstream),
+    unreasonedFunctions(body, upstream),
     plainFormat(body, upstream),
-    plainTools(body, upstream),
+    fittedTools(body, upstream),
   ]);
   const reasons = upstream.reasons && !isReasoningOff({ ...body, ...unforced.changes });
   const rules = { deviations: upstream.deviations, reasons };
@@ -59,8 +54,6 @@ export function bodyChanges(sent: JsonObject, upstream: FittedUpstream): BodyCha
     : { ...unforced, changes: { ...unforced.changes, messages: fitted } };
 }
 
-const unchanged: BodyChanges = { changes: {}, losses: [] };
-
 const joinedChanges = (all: readonly BodyChanges[]): BodyChanges =>
   all.every((one) => one === unchanged)
     ? unchanged
@@ -68,6 +61,13 @@ const joinedChanges = (all: readonly BodyChanges[]): BodyChanges =>
         changes: Object.assign({}, ...all.map(({ changes }) => changes)) as BodyChanges["changes"],
         losses: all.flatMap(({ losses }) => losses),
       };
+
+/** Fits the tools, and then the choice among them. */
+function fittedTools(body: JsonObject, upstream: FittedUpstream): BodyChanges {
+  const plain = plainTools(body, upstream);
+  const chosen = unnamedChoice({ ...body, ...plain.changes } as JsonObject, upstream);
+  return joinedChanges([plain, chosen]);
+}
 
 /** Leaves out what an upstream that reads text alone refuses. */
 function readableMessages(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
@@ -88,60 +88,5 @@ function plainFormat(body: JsonObject, { deviations }: FittedUpstream): BodyChan
       messages: [{ role: "system", content: advice }, ...messages],
     },
     losses: [{ field: "response_format", reason: "the schema is described, not enforced" }],
-  };
-}
-
-/** Leaves out members of functions that the upstream refuses. */
-function plainTools(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
-  const { unsupportedToolFields: fields } = deviations;
-  const tools = fields === undefined ? undefined : asArray(body.tools);
-  if (fields === undefined || tools === undefined) return unchanged;
-  const losses: Loss[] = [];
-  let isChanged = false;
-  const plain = tools.map((tool, index) => {
-    const definition = asObject(asObject(tool)?.function);
-    const found = fields.filter((field) => definition?.[field] !== undefined);
-    if (definition === undefined || found.length === 0) return tool;
-    isChanged = true;
-    for (const field of found.filter((name) => definition[name] === true))
-      losses.push({
-        field: `tools[${index}].${field}`,
-        reason: "the upstream does not take it",
-      });
-    return {
-      ...asObject(tool),
-      function: Object.fromEntries(
-        Object.entries(definition).filter(([name]) => !found.includes(name)),
-      ),
-    };
-  });
-  return isChanged ? { changes: { tools: plain }, losses } : unchanged;
-}
-
-/**
- * Turns reasoning off for a forced tool where the model can, and otherwise lets the model choose
- * among the tools.
- */
-function unforcedTool(
-  body: JsonObject,
-  { deviations: { unforcedWhileReasoning }, reasons, upstreamModel }: FittedUpstream,
-): BodyChanges {
-  const { tool_choice: choice } = body;
-  const isForced = choice === "required" || asObject(choice)?.type === "function";
-  if (unforcedWhileReasoning === undefined || !reasons || !isForced || isReasoningOff(body))
-    return unchanged;
-  if (unforcedWhileReasoning.alwaysReasons.test(upstreamModel))
-    return {
-      changes: { tool_choice: "auto" },
-      losses: [{ field: "tool_choice", reason: "a model that reasons chooses its tools itself" }],
-    };
-  return {
-    changes: { thinking: { type: "disabled" }, reasoning_effort: undefined },
-    losses: [
-      {
-        field: "reasoning",
-        reason: "the model cannot think where it is forced to call a tool",
-      },
-    ],
   };
 }

@@ -129,26 +129,32 @@ function encodeBounds(state: EncodeState): JsonObject {
  * that was requested.
  */
 function encodeReasoning(state: EncodeState): JsonObject | undefined {
-  const {
-    request: { reasoning },
-    sameDialect,
-  } = state;
+  const { reasoning } = state.request;
   if (reasoning === undefined) return undefined;
   if (state.options.refuses?.always.includes("reasoning_effort") === true) {
     state.lose("reasoning", "the model does not reason");
     return undefined;
   }
-  const { budgetTokens, summary, display } = reasoning;
+  const { budgetTokens, display } = reasoning;
   if (budgetTokens !== undefined)
     state.lose("reasoning.budget_tokens", "Responses states an effort instead");
   if (display !== undefined && display !== "summarized")
     state.lose("reasoning.display", "Responses shows summaries or nothing");
   const fields = withoutUndefined<JsonObject>({
     effort: flatEffort(reasoning),
-    summary: summary ?? (!sameDialect && display === "summarized" ? "auto" : undefined),
+    summary: shownSummary(state),
     ...state.at("reasoning").extensionFields(reasoning.extensions),
   });
   return Object.keys(fields).length === 0 ? undefined : fields;
+}
+
+/** Returns the summaries that are asked for, unless the upstream refuses to be asked. */
+function shownSummary(state: EncodeState): string | undefined {
+  const { summary, display } = state.request.reasoning ?? {};
+  const asked = summary ?? (!state.sameDialect && display === "summarized" ? "auto" : undefined);
+  if (asked === undefined || state.deviations.noReasoningSummary !== true) return asked;
+  state.lose("reasoning.summary", "the upstream takes no wish for summaries");
+  return undefined;
 }
 
 /** Encodes `include`; undefined where the upstream is asked for nothing further. */

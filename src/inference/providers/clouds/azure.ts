@@ -1,4 +1,9 @@
-import { openaiReasoningNames, openaiRefusals, openaiUnknownFields } from "../openai-models.ts";
+import {
+  openaiReasoningNames,
+  openaiRefusals,
+  openaiUnknownFields,
+  openaiUnreasonedFunctions,
+} from "../openai-models.ts";
 import { firstSet, hostFrom, type ProviderDefinition } from "../provider-definition.ts";
 
 /** Azure. Source: https://azure.microsoft.com/products/ai-foundry */
@@ -48,6 +53,7 @@ export const azure = {
     customTools: true,
     userLengthMax: 64,
     unsupportedFields: openaiUnknownFields,
+    unreasonedFunctions: openaiUnreasonedFunctions,
   },
   naming: {},
 } satisfies ProviderDefinition;

@@ -20,6 +20,7 @@ export const cohere = {
     maxTokensField: "max_tokens",
     noStreamOptions: true,
     unsupportedToolFields: ["strict"],
+    unnamedToolChoice: true,
     unsupportedFields: [
       "store",
       "metadata",

@@ -1,4 +1,9 @@
-import { openaiReasoningNames, openaiRefusals, openaiUnknownFields } from "../openai-models.ts";
+import {
+  openaiReasoningNames,
+  openaiRefusals,
+  openaiUnknownFields,
+  openaiUnreasonedFunctions,
+} from "../openai-models.ts";
 import type { ProviderDefinition } from "../provider-definition.ts";
 
 /** OpenAI. Source: https://platform.openai.com */
@@ -36,6 +41,7 @@ export const openai = {
     cacheMarkers: "prompt_cache_breakpoint",
     userLengthMax: 64,
     unsupportedFields: openaiUnknownFields,
+    unreasonedFunctions: openaiUnreasonedFunctions,
   },
   batches: "openai",
   naming: { maker: "openai" },

@@ -21,6 +21,10 @@ export const xai = {
     ],
     whileReasoning: [],
   }),
-  deviations: { maxTokensField: "max_completion_tokens", pictures: "aspect-ratio" },
+  deviations: {
+    maxTokensField: "max_completion_tokens",
+    pictures: "aspect-ratio",
+    noReasoningSummary: true,
+  },
   naming: { maker: "x-ai" },
 } satisfies ProviderDefinition;

@@ -7,7 +7,7 @@ import { runAgent, type AgentRun } from "./agent-run.ts";
 type ToolUse = Omit<ScriptedCall, "id">;
 
 /** A run of an agent in a conversation. */
-export interface TalkedRun {
+interface TalkedRun {
   /** The origin of the gateway. */
   origin: string;
   /** The folder with the agent's home and its work. */

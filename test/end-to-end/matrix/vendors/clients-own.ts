@@ -19,17 +19,17 @@ export const clientsOwn: readonly RegExp[] = [
   /\/(?:responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
   // Schemas and names of tools, which are the client's own words.
   /\/(?:tool-name|array-without-items|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
-  /^(?:moonshotai\/(?:ref-siblings|tuple-items)|llama-cpp\/pattern-without-anchors)$/,
+  /^llama-cpp\/pattern-without-anchors$/,
   /\/(?:schema-missing|schema-streamed|json-without-the-word)$/,
   /^groq\/json-beside-functions$/,
   // Fields that the client's own dialect does not have.
   /^openai\/(?:responses-unknown-(?!reasoning)|responses-item-id|responses-nested-tool|responses-reasoning-alone)/,
   /^openai\/(?:unknown-thinking|unknown-top-k|image-in-a-result)$/,
-  /^(?:mistral\/extra-functions|openrouter\/(?:effort-and-budget|two-efforts)|cohere\/(?:n|choice-function))$/,
+  /^(?:mistral\/extra-functions|openrouter\/(?:effort-and-budget|two-efforts)|cohere\/n)$/,
   // Turns in an order or a form that the model's own template refuses.
   /\/(?:alternating-turns|last-assistant|(?<!moonshotai\/)empty-assistant|prefill-while-thinking|missing-content)$/,
   /^llama-cpp\/(?:grammar-beside-functions|logprobs-streamed-with-functions|thought-and-text-beside-calls)$/,
   /^groq\/(?:cache-control|cap-above-model)$/,
   // What one family of models lacks.
-  /^xai\/responses-(?:functions|summary)$/,
+  /^xai\/responses-functions$/,
 ];

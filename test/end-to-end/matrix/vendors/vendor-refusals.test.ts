@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { VendorRule } from "../../../support/strict-vendors/rule.ts";
+import { ask, chatTool } from "../../../support/strict-vendors/samples.ts";
 import { nameOf, vendorRules } from "../../../support/strict-vendors/vendor-rules.ts";
 import { clientsOwn } from "./clients-own.ts";
 import { startStrictScene, type StrictScene } from "./strict-scene.ts";
@@ -62,6 +63,20 @@ describe("a chat client before another dialect", () => {
     expect(answer.status).toBe(200);
     expect(scene.upstream.received.at(-1)?.endpoint).toBe(rule.endpoint);
   });
+});
+
+test("several answers with tools are asked for without reasoning where it excludes them", async () => {
+  scene.upstream.forget();
+  const body = ask({ tools: [chatTool()], n: 2, reasoning_effort: "high" });
+  const model = scene.idOf("openai", "gpt-5.5");
+  const answer = await scene.ask("/chat/completions", { ...body, model }, "openai");
+  expect(scene.upstream.refusals.flatMap(({ rules }) => rules)).toEqual([]);
+  expect(answer.status).toBe(200);
+  expect(scene.upstream.received.at(-1)).toMatchObject({
+    endpoint: "chat",
+    body: { n: 2, reasoning_effort: "none" },
+  });
+  expect(answer.headers.get("x-service-translation-loss")).toBe("reasoning_effort");
 });
 
 test("every rule is met by a test", () => {

@@ -24,6 +24,7 @@ import {
   undeclaredFormat,
 } from "../../shared/reasoning-rules.ts";
 import { bodyChanges } from "../fit-body.ts";
+import { hasFunctionRules } from "../functions/fit-functions.ts";
 import { hasMessageRules } from "../messages/fit-messages.ts";
 import { answerShapeOf } from "./answer-shape.ts";
 import { readCompletion } from "./passthrough-answer.ts";
@@ -154,10 +155,9 @@ const hasRules = ({ refuses, provider: { deviations } }: TargetRoute["route"]): 
   refuses !== undefined ||
   deviations.unsupportedFields !== undefined ||
   deviations.userLengthMax !== undefined ||
-  deviations.unforcedWhileReasoning !== undefined ||
   deviations.jsonWithoutSchema === true ||
   deviations.readsTextAlone === true ||
-  deviations.unsupportedToolFields !== undefined ||
+  hasFunctionRules(deviations) ||
   hasMessageRules({ deviations });
 
 const isRemoved = (edits: Edits, field: string): boolean =>

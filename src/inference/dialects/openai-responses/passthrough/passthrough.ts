@@ -80,7 +80,11 @@ export function requestText(
   const fitted = fittedCap(asked, { field: "max_output_tokens", route, outputCap });
   if (fitted.cap !== undefined && fitted.cap !== asked)
     edits.set("max_output_tokens", String(fitted.cap));
-  editReasoning(request, { edits, declared: route.reasoning ?? model.reasoning });
+  const summary = editReasoning(request, {
+    edits,
+    declared: route.reasoning ?? model.reasoning,
+    takesSummary: route.provider.deviations.noReasoningSummary !== true,
+  });
   if (asksForSeals(body, { route, model })) askForSeals(body, edits);
   const lifecycle = removeBackgroundOptions(body, edits);
   const { items, losses } = replayedItems(body["input"], route.provider.id);
@@ -94,7 +98,7 @@ export function requestText(
   return {
     text: joined(parts),
     parts,
-    losses: [...fitted.losses, ...losses, ...lifecycle, ...stripped, ...refused],
+    losses: [...fitted.losses, ...losses, ...lifecycle, ...summary, ...stripped, ...refused],
   };
 }
 
@@ -158,25 +162,34 @@ function stripFormat(
  */
 const ownMembers = ["enabled", "max_tokens", "exclude"] as const;
 
+/** Fits the caller's reasoning to what the model takes, and returns what was lost. */
 function editReasoning(
   { body, text }: OriginalRequest,
-  { edits, declared }: { edits: Edits; declared: Parameters<typeof clampEffort>[1] },
-): void {
+  {
+    edits,
+    declared,
+    takesSummary,
+  }: { edits: Edits; declared: Parameters<typeof clampEffort>[1]; takesSummary: boolean },
+): Loss[] {
   const reasoning = body["reasoning"] as Readonly<Record<string, unknown>> | null | undefined;
   const member = reasoning
     ? scanMembers(text).findLast(({ key }) => key === "reasoning")
     : undefined;
-  if (!reasoning || member === undefined) return;
+  if (!reasoning || member === undefined) return [];
   const inner: Edits = new Map(
     ownMembers.filter((name) => name in reasoning).map((name) => [name, undefined]),
   );
-  if (reasoning.exclude === true && "summary" in reasoning) inner.set("summary", undefined);
+  const leavesSummary = (reasoning.exclude === true || !takesSummary) && "summary" in reasoning;
+  if (leavesSummary) inner.set("summary", undefined);
   const asked = askedEffort(reasoning);
   const effort = asked === undefined ? undefined : clampEffort(asked, declared);
   if (asked !== undefined && effort !== reasoning.effort)
     inner.set("effort", effort === undefined ? undefined : JSON.stringify(effort));
   if (inner.size > 0)
     edits.set("reasoning", editMembers(text.slice(member.valueStart, member.valueEnd), inner));
+  return leavesSummary && !takesSummary && reasoning["summary"] !== null
+    ? [{ field: "reasoning.summary", reason: "the upstream takes no wish for summaries" }]
+    : [];
 }
 
 /**
