@@ -56,7 +56,7 @@ beforeAll(async () => {
       vendor("deep", "deepgram", { "deep/aura": ["aura-2-thalia-en", { characters: "30" }] }),
       vendor("eleven", "elevenlabs", { "eleven/v3": ["eleven_v3", { characters: "80" }] }),
       vendor("goog", "google-audio", {
-        "goog/tts": ["gemini-2.5-flash-preview-tts", { prompt: "0.5", audio_output: "10" }],
+        "goog/tts": ["gemini-3.8-flash-tts", { prompt: "0.5", audio_output: "10" }],
       }),
     ],
   });

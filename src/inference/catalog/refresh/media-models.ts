@@ -34,11 +34,22 @@ const model = (
 
 const edits = ["image-editing"];
 
-/** USD per million tokens of text, pictures in, and pictures out. */
+/** What a model costs that is billed by the token, in USD per million. */
 const pictureTokens = (
   input: string,
-  [image_input, image_output, output]: readonly [string, string, string?],
-): Priced => ({ prices: { input, output: output ?? image_output, image_input, image_output } });
+  {
+    pictures: [image_input, image_output],
+    cached: [cache_read, image_cache_read],
+    text = image_output,
+  }: {
+    pictures: readonly [input: string, output: string];
+    cached: readonly [text: string, pictures: string];
+    /** Text that the model writes beside its pictures. */
+    text?: string;
+  },
+): Priced => ({
+  prices: { input, output: text, image_input, image_output, cache_read, image_cache_read },
+});
 
 const each = (usd: string): Priced => ({ media: { pictures: { default: { default: usd } } } });
 const minute = (usd: string, minimum_ms?: number): Priced => ({
@@ -52,69 +63,68 @@ const heard = (input: string, [input_audio, output]: readonly [string, string]):
   prices: { input, output, input_audio },
 });
 
-/** OpenAI. Source: https://platform.openai.com/docs/pricing (2026-11). */
+/** What GPT Image 2 and its successors cost. */
+const image2 = pictureTokens("5", { pictures: ["8", "30"], cached: ["1.25", "2"] });
+/** What GPT Image 1.5 costs, which alone charges text that it writes. */
+const image15 = pictureTokens("5", { pictures: ["8", "32"], cached: ["1.25", "2"], text: "10" });
+const imageMini = pictureTokens("2", { pictures: ["2.5", "8"], cached: ["0.2", "0.25"] });
+
+/**
+ * OpenAI. Source: https://developers.openai.com/api/docs/pricing, by the price list of npm's
+ * and PyPI's litellm 1.110.2, read 2026-11-28. DALL-E 2 and 3 are retired there and have no row.
+ */
 const openai: readonly MediaModel[] = [
-  model("openai", "images", ["gpt-image-2", "GPT Image 2", pictureTokens("5", ["8", "30"]), edits]),
-  model("openai", "images", [
-    "gpt-image-1.5",
-    "GPT Image 1.5",
-    pictureTokens("5", ["8", "32", "10"]),
-    edits,
-  ]),
-  model("openai", "images", [
-    "gpt-image-1-mini",
-    "GPT Image 1 Mini",
-    pictureTokens("2", ["2.5", "8"]),
-    edits,
-  ]),
+  model("openai", "images", ["gpt-image-2.6-sunburst", "GPT Image 2.6 Sunburst", image2, edits]),
+  model("openai", "images", ["gpt-image-2.6-flare", "GPT Image 2.6 Flare", image2, edits]),
+  model("openai", "images", ["gpt-image-2.5-sunburst", "GPT Image 2.5 Sunburst", image2, edits]),
+  model("openai", "images", ["gpt-image-2.5-flare", "GPT Image 2.5 Flare", image2, edits]),
+  model("openai", "images", ["gpt-image-2", "GPT Image 2", image2, edits]),
+  model("openai", "images", ["gpt-image-1.5", "GPT Image 1.5", image15, edits]),
+  model("openai", "images", ["chatgpt-image-latest", "ChatGPT Image", image15, edits]),
+  model("openai", "images", ["gpt-image-1-mini", "GPT Image 1 Mini", imageMini, edits]),
   model("openai", "transcriptions", ["whisper-1", "Whisper", minute("0.006"), ["translation"]]),
+  model("openai", "transcriptions", ["gpt-transcribe", "GPT Transcribe", minute("0.0045")]),
   model("openai", "transcriptions", [
     "gpt-4o-transcribe",
     "GPT-4o Transcribe",
-    heard("2.5", ["6", "10"]),
+    heard("2.5", ["2.5", "10"]),
   ]),
   model("openai", "transcriptions", [
     "gpt-4o-mini-transcribe",
     "GPT-4o Mini Transcribe",
-    heard("1.25", ["3", "5"]),
+    heard("1.25", ["1.25", "5"]),
   ]),
   model("openai", "transcriptions", [
     "gpt-4o-transcribe-diarize",
     "GPT-4o Transcribe Diarize",
-    heard("2.5", ["6", "10"]),
+    heard("2.5", ["2.5", "10"]),
   ]),
   model("openai", "speech", ["tts-1", "TTS-1", characters("15")]),
   model("openai", "speech", ["tts-1-hd", "TTS-1 HD", characters("30")]),
   model("openai", "speech", ["gpt-4o-mini-tts", "GPT-4o Mini TTS", spoken("0.6", "12")]),
 ];
 
-/** Google. Source: https://ai.google.dev/gemini-api/docs/pricing (2026-11). */
+/**
+ * Google. Source: https://ai.google.dev/gemini-api/docs/pricing, by the same list, read 2026-11-28;
+ * Imagen 4, which that list has no more, by the page itself (2026-07).
+ */
 const google: readonly MediaModel[] = [
   model("google", "images", ["imagen-4.0-generate-001", "Imagen 4", each("0.04")]),
   model("google", "images", ["imagen-4.0-fast-generate-001", "Imagen 4 Fast", each("0.02")]),
   model("google", "images", ["imagen-4.0-ultra-generate-001", "Imagen 4 Ultra", each("0.06")]),
+  model("google", "speech", ["gemini-3.8-flash-tts", "Gemini 3.8 Flash TTS", spoken("0.5", "9")]),
   model("google", "speech", [
-    "gemini-2.5-flash-preview-tts",
-    "Gemini 2.5 Flash TTS",
-    spoken("0.5", "10"),
-  ]),
-  model("google", "speech", [
-    "gemini-2.5-pro-preview-tts",
-    "Gemini 2.5 Pro TTS",
-    spoken("1", "20"),
+    "gemini-3.8-flash-lite-tts",
+    "Gemini 3.8 Flash-Lite TTS",
+    spoken("0.5", "6"),
   ]),
 ];
 
 /**
- * Every model of pictures and sound that the source of the facts lacks. Models without a price serve
- * callers with their own keys, others once the operator sets one.
+ * Groq, which bills at least ten seconds of each request. Source: https://groq.com/pricing, USD an
+ * hour, by the same list, read 2026-11-28.
  */
-export const mediaModels: readonly MediaModel[] = [
-  ...openai,
-  ...google,
-  // https://docs.x.ai/docs/models (2026-11)
-  model("xai", "images", ["grok-imagine-image", "Grok Imagine Image", each("0.02"), edits]),
-  // https://groq.com/pricing (2026-11): at least ten seconds of each request are billed.
+const groq: readonly MediaModel[] = [
   model("groq", "transcriptions", [
     "whisper-large-v3",
     "Whisper Large v3",
@@ -126,11 +136,45 @@ export const mediaModels: readonly MediaModel[] = [
     "Whisper Large v3 Turbo",
     minute("0.000666667", 10_000),
   ]),
-  // https://deepgram.com/pricing (2026-11)
+  model("groq", "speech", ["canopylabs/orpheus-v1-english", "Orpheus English", characters("22")]),
+  model("groq", "speech", ["canopylabs/orpheus-arabic-saudi", "Orpheus Arabic", characters("40")]),
+];
+
+/**
+ * ElevenLabs, at the price of its API without a plan. Source: https://elevenlabs.io/pricing/api, by
+ * the same list, read 2026-11-28.
+ */
+const elevenlabs: readonly MediaModel[] = [
+  model("elevenlabs", "transcriptions", ["scribe_v2", "Scribe v2", minute("0.003666")]),
+  model("elevenlabs", "transcriptions", ["scribe_v1", "Scribe v1", minute("0.003666")]),
+  model("elevenlabs", "speech", ["eleven_v4", "Eleven v4", characters("80")]),
+  model("elevenlabs", "speech", ["eleven_v3", "Eleven v3", characters("80")]),
+  model("elevenlabs", "speech", [
+    "eleven_multilingual_v2",
+    "Eleven Multilingual v2",
+    characters("80"),
+  ]),
+  model("elevenlabs", "speech", ["eleven_flash_v2_5", "Eleven Flash v2.5", characters("40")]),
+  model("elevenlabs", "speech", ["eleven_turbo_v2_5", "Eleven Turbo v2.5", characters("40")]),
+];
+
+/** Every model of pictures and sound that the source of the facts lacks. */
+export const mediaModels: readonly MediaModel[] = [
+  ...openai,
+  ...google,
+  ...groq,
+  ...elevenlabs,
+  // https://docs.x.ai/docs/models, by the same list, read 2026-11-28
+  model("xai", "images", ["grok-imagine-image", "Grok Imagine Image", each("0.02"), edits]),
+  model("xai", "images", [
+    "grok-imagine-image-2.0",
+    "Grok Imagine Image 2.0",
+    { media: { pictures: { "1K": { default: "0.04" }, default: { default: "0.06" } } } },
+    edits,
+  ]),
+  // https://deepgram.com/pricing, by the same list, read 2026-11-28
   model("deepgram", "transcriptions", ["nova-3", "Nova 3", minute("0.0043")]),
+  model("deepgram", "transcriptions", ["nova-3-medical", "Nova 3 Medical", minute("0.0052")]),
+  model("deepgram", "transcriptions", ["nova-2", "Nova 2", minute("0.0043")]),
   model("deepgram", "speech", ["aura-2-thalia-en", "Aura 2 Thalia", characters("30")]),
-  // Prices of ElevenLabs depend on the plan.
-  model("elevenlabs", "transcriptions", ["scribe_v1", "Scribe v1", {}]),
-  model("elevenlabs", "speech", ["eleven_v3", "Eleven v3", {}]),
-  model("elevenlabs", "speech", ["eleven_multilingual_v2", "Eleven Multilingual v2", {}]),
 ];
