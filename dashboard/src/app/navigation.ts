@@ -23,6 +23,7 @@ export const groups: readonly { title?: string; entries: readonly Entry[] }[] = 
       { to: "/activity", label: "Activity", scope: "read:analytics", key: "a" },
       { to: "/usage", label: "Usage", scope: "read:analytics", key: "u" },
       { to: "/runs", label: "Runs", scope: "read:llm-keys" },
+      { to: "/customers", label: "Customers", scope: "read:llm-keys" },
     ],
   },
   {

@@ -182,6 +182,22 @@ const run = createRoute({
   path: "/runs/$id",
   component: lazyRouteComponent(() => import("../features/runs/run-page.tsx"), "RunPage"),
 });
+const customers = createRoute({
+  getParentRoute: () => root,
+  path: "/customers",
+  component: lazyRouteComponent(
+    () => import("../features/customers/customers-page.tsx"),
+    "CustomersPage",
+  ),
+});
+const customer = createRoute({
+  getParentRoute: () => root,
+  path: "/customers/$id",
+  component: lazyRouteComponent(
+    () => import("../features/customers/customer-page.tsx"),
+    "CustomerPage",
+  ),
+});
 const security = createRoute({
   getParentRoute: () => root,
   path: "/security",
@@ -228,6 +244,8 @@ export const router = createRouter({
     budgets,
     runs,
     run,
+    customers,
+    customer,
     security,
     hub,
     operator,

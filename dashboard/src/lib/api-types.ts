@@ -71,6 +71,41 @@ export type CurrentSession = {
     "referrals": boolean;
   };
 };
+export type Customer = {
+  "id": string;
+  "object": "customer";
+  "external_id": string;
+  "name": string;
+  "email": string | null;
+  "status": "active" | "exhausted" | "suspended";
+  "plan": {
+    "type": "free" | "prepaid" | "postpaid";
+    "allowance": number | null;
+    "cap": number | null;
+    "per": "day" | "week" | "month";
+    "markup": number;
+    "markup_by_model": Readonly<Record<string, number>>;
+  } | null;
+  "has_own_plan": boolean;
+  "limit": number | null;
+  "used": number;
+  "remaining": number | null;
+  "billed": number;
+  "credits": number;
+  "period_start": string | null;
+  "period_end": string | null;
+  "usage": {
+    "requests": number;
+    "prompt_tokens": number;
+    "completion_tokens": number;
+    "cost": number;
+    "price": number;
+    "margin": number;
+  };
+  "stripe_customer_id": string | null;
+  "created_at": string;
+  "updated_at": string;
+};
 export type EntryVersion = {
   "object": "version";
   "version": number;
@@ -303,7 +338,7 @@ export type LlmKey = {
   "scopes": readonly ("inference" | "passthrough")[];
   "operator": boolean;
   "workspace_id": string;
-  "external_user": null;
+  "external_user": string | null;
   "parent_key_id"?: string;
 };
 export type McpServer = {
@@ -636,6 +671,12 @@ export interface Answers {
   "GET /keys": {
     "object": "list";
     "data": readonly (LlmKey)[];
+    "has_more"?: boolean;
+    "next_cursor"?: string | null;
+  };
+  "GET /customers": {
+    "object": "list";
+    "data": readonly (Customer)[];
     "has_more"?: boolean;
     "next_cursor"?: string | null;
   };
@@ -1354,6 +1395,59 @@ export interface Bodies {
     "limit"?: number;
     "status"?: "active" | "paused" | "ended";
   };
+  "POST /customers": {
+    "name"?: string;
+    "email"?: string | null;
+    "plan"?: {
+      "type": "free" | "prepaid" | "postpaid";
+      "allowance"?: number;
+      "cap"?: number | null;
+      "per"?: "day" | "week" | "month";
+      "markup"?: number;
+      "markup_by_model"?: Readonly<Record<string, number>>;
+    } | null;
+    "suspended"?: boolean;
+    "stripe_customer_id"?: string | null;
+    "external_id": string;
+  };
+  "PATCH /customers/{id}": {
+    "name"?: string;
+    "email"?: string | null;
+    "plan"?: {
+      "type": "free" | "prepaid" | "postpaid";
+      "allowance"?: number;
+      "cap"?: number | null;
+      "per"?: "day" | "week" | "month";
+      "markup"?: number;
+      "markup_by_model"?: Readonly<Record<string, number>>;
+    } | null;
+    "suspended"?: boolean;
+    "stripe_customer_id"?: string | null;
+  };
+  "POST /customers/{id}/credits": {
+    "amount": number;
+    "note"?: string | null;
+  };
+  "POST /customers/{id}/keys": {
+    "name": string;
+    "expires_at"?: string | null;
+    "limit"?: number | null;
+    "limit_reset"?: "daily" | "weekly" | "monthly" | null;
+    "include_byok_in_limit"?: boolean | null;
+    "rate_limit"?: number | null;
+    "disabled"?: boolean | null;
+    "allowed_models"?: readonly (string)[] | null;
+    "allowed_endpoints"?: readonly (string)[] | null;
+    "allowed_tools"?: readonly (string)[] | null;
+    "tpm"?: number | null;
+    "run_limit"?: number | null;
+    "scopes"?: readonly ("inference" | "passthrough")[] | null;
+    "operator"?: boolean | null;
+  };
+  "POST /customers/{id}/balance-link": {
+    "expires_in"?: number;
+    "revoke"?: boolean;
+  };
   "POST /mcp-servers": {
     "id"?: string;
     "url": string;
@@ -1553,7 +1647,7 @@ export interface Bodies {
     "name": string;
     "scope"?: "workspace" | "key" | "user" | "model" | "provider" | "customer" | string;
     "subject"?: string | null;
-    "period"?: "daily" | "weekly" | "monthly";
+    "period"?: "daily" | "weekly" | "monthly" | "total";
     "action"?: "alert" | "block";
     "limit": number;
     "thresholds"?: readonly (number)[];

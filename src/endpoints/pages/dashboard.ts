@@ -78,6 +78,8 @@ const clientPaths = [
   "/budgets",
   "/runs",
   "/runs/:id",
+  "/customers",
+  "/customers/:id",
   "/security",
   "/hub",
   "/operator",

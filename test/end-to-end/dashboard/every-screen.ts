@@ -20,6 +20,7 @@ export const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/routing", "developer"],
   ["/budgets", "owner"],
   ["/runs", "developer"],
+  ["/customers", "developer"],
   ["/security", "owner"],
   ["/hub", "developer"],
   ["/hub?group=hubs", "developer"],

@@ -7,7 +7,7 @@ export interface Budget {
   name: string;
   scope: string;
   subject: string | null;
-  period: "daily" | "weekly" | "monthly";
+  period: "daily" | "weekly" | "monthly" | "total";
   action: "alert" | "block";
   limit: number;
   thresholds: readonly number[];

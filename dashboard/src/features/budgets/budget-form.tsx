@@ -16,6 +16,7 @@ const periods = [
   ["daily", "a day (UTC)"],
   ["weekly", "a week, from Monday (UTC)"],
   ["monthly", "a month (UTC)"],
+  ["total", "all time"],
 ] as const;
 const actions = [
   ["alert", "report it"],

@@ -170,7 +170,8 @@ export function BudgetsPage() {
                   },
                   {
                     head: "Period, UTC",
-                    cell: ({ period, period_end: end }) => `${period}, until ${shortDay(end)}`,
+                    cell: ({ period, period_end: end }) =>
+                      period === "total" ? "all time" : `${period}, until ${shortDay(end)}`,
                   },
                   {
                     head: "When spent",

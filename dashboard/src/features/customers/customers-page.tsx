@@ -1,0 +1,86 @@
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { count, usd } from "../../lib/format.ts";
+import { useScope } from "../../lib/session.ts";
+import { Bar } from "../../ui/form.tsx";
+import { Modal } from "../../ui/overlay.tsx";
+import { PageHead } from "../../ui/page.tsx";
+import { Button, Card, Empty, LoadedPages, Name } from "../../ui/parts.tsx";
+import { Table } from "../../ui/table.tsx";
+import { type Customer, customerPagesQuery } from "./api.ts";
+import { CustomerForm } from "./customer-form.tsx";
+import { CustomerStatus } from "./customer-status.tsx";
+
+const columns = [
+  {
+    head: "Name",
+    cell: ({ id, name, external_id: externalId }: Customer) => (
+      <>
+        <Link to="/customers/$id" params={{ id }}>
+          <Name>{name}</Name>
+        </Link>
+        {name === externalId ? null : <span>{externalId}</span>}
+      </>
+    ),
+  },
+  {
+    head: "Used",
+    cell: ({ name, used, limit }: Customer) =>
+      limit === null ? (
+        usd(used)
+      ) : (
+        <>
+          <div>
+            {usd(used)} of {usd(limit)}
+          </div>
+          <Bar label={name} share={limit === 0 ? 1 : used / limit} />
+        </>
+      ),
+  },
+  {
+    head: "Requests",
+    number: true,
+    cell: ({ usage: { requests } }: Customer) => count(requests),
+  },
+  { head: "Cost", number: true, cell: ({ usage: { cost } }: Customer) => usd(cost) },
+  { head: "Price", number: true, cell: ({ usage: { price } }: Customer) => usd(price) },
+  { head: "Margin", number: true, cell: ({ usage: { margin } }: Customer) => usd(margin) },
+  { head: "State", cell: ({ status }: Customer) => <CustomerStatus status={status} /> },
+];
+
+/** End customers: what each used in its period, what it cost, and what is left of its plan. */
+export function CustomersPage() {
+  const mayWrite = useScope("write:llm-keys");
+  const queries = useQueryClient();
+  const customers = useInfiniteQuery(customerPagesQuery);
+  const [isNew, setNew] = useState(false);
+  const create = mayWrite ? <Button onClick={() => setNew(true)}>Create customer</Button> : null;
+  return (
+    <>
+      <PageHead title="Customers">{create}</PageHead>
+      <Card flush>
+        <LoadedPages query={customers} height={240}>
+          {(rows) =>
+            rows.length === 0 ? (
+              <Empty action={create}>
+                No customer yet. A customer is an end user whose plan bounds what its requests may
+                cost.
+              </Empty>
+            ) : (
+              <Table rows={rows} rowKey={({ id }) => id} caption="Customers" columns={columns} />
+            )
+          }
+        </LoadedPages>
+      </Card>
+      <Modal title="Create customer" open={isNew} onClose={() => setNew(false)}>
+        <CustomerForm
+          onDone={() => {
+            setNew(false);
+            void queries.invalidateQueries({ queryKey: ["customers"] });
+          }}
+        />
+      </Modal>
+    </>
+  );
+}
