@@ -26,7 +26,10 @@ const keyBudgetSchema = lazily(() =>
         .describe("Whether usage of the workspace's own provider keys counts."),
       reset_interval: z
         .enum(["daily", "weekly", "monthly"])
-        .describe("Window: a period (UTC) for a budget, a rolling window for the key's limit."),
+        .nullable()
+        .describe(
+          "Window: a period (UTC) for a budget, a rolling window for the key's limit, null for all time.",
+        ),
       resets_at: z
         .string()
         .nullable()
@@ -87,8 +90,8 @@ async function budgetBound({ watch }: Dependencies["budgets"], budget: Budget): 
     guardrail_id: null,
     ...amounts(budget.limitNano, spentNano),
     include_byok: false,
-    reset_interval: budget.period,
-    resets_at: new Date(span.endMs).toISOString(),
+    reset_interval: budget.period === "total" ? null : budget.period,
+    resets_at: budget.period === "total" ? null : new Date(span.endMs).toISOString(),
   };
 }
 
