@@ -23,7 +23,9 @@ test("a workbook shows its sheets in order, with texts, numbers, dates and gaps"
     writeOffice.workbook({
       texts: ["Day", "Amount"],
       sheets: {
-        Sums: '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row r="2"><c r="A2" s="1"><v>46000</v></c><c r="C2"><v>12.5</v></c></row>',
+        Sums:
+          '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row>' +
+          '<row r="2"><c r="A2" s="1"><v>46000</v></c><c r="C2"><v>12.5</v></c></row>',
         Notes: '<row><c t="inlineStr"><is><t>ok</t></is></c><c t="b"><v>1</v></c></row>',
       },
     }),

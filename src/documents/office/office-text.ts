@@ -10,8 +10,12 @@ const unpackedMax = 64 * 1024 * 1024;
 const partsMax = 2_000;
 
 /** Parts that hold texts, and what leads from one to the other. */
-const textParts =
-  /^(?:word\/document\.xml|xl\/(?:workbook|sharedStrings|styles)\.xml|xl\/worksheets\/[^/]+\.xml|ppt\/presentation\.xml|ppt\/slides\/[^/]+\.xml|(?:xl|ppt)\/_rels\/[^/]+\.rels)$/;
+const textParts = [
+  /^word\/document\.xml$/,
+  /^xl\/(?:workbook|sharedStrings|styles|worksheets\/[^/]+)\.xml$/,
+  /^ppt\/(?:presentation|slides\/[^/]+)\.xml$/,
+  /^(?:xl|ppt)\/_rels\/[^/]+\.rels$/,
+];
 
 /** Reads the parts of an archive that hold texts. Throws `RefusedFile`. */
 function partsOf(bytes: Uint8Array): ReadonlyMap<string, string> {
@@ -20,7 +24,7 @@ function partsOf(bytes: Uint8Array): ReadonlyMap<string, string> {
   try {
     const files = unzipSync(bytes, {
       filter({ name, originalSize }) {
-        if (!textParts.test(name)) return false;
+        if (!textParts.some((pattern) => pattern.test(name))) return false;
         unpacked += originalSize;
         count += 1;
         if (unpacked > unpackedMax || count > partsMax)

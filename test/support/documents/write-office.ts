@@ -26,7 +26,9 @@ export const writeOffice = {
   }): Uint8Array => {
     const names = Object.keys(sheets);
     return archive({
-      "xl/workbook.xml": `<workbook><sheets>${names.map((name, index) => `<sheet name="${name}" r:id="r${index}"/>`).join("")}</sheets></workbook>`,
+      "xl/workbook.xml": `<workbook><sheets>${names
+        .map((name, index) => `<sheet name="${name}" r:id="r${index}"/>`)
+        .join("")}</sheets></workbook>`,
       "xl/_rels/workbook.xml.rels": relations(names.map((_, index) => `worksheets/s${index}.xml`)),
       "xl/sharedStrings.xml": `<sst>${texts.map((text) => `<si><t>${text}</t></si>`).join("")}</sst>`,
       "xl/styles.xml":
