@@ -186,7 +186,7 @@ export class ServerConnections {
     return client;
   }
 
-  private async transportTo({ server, user }: Place, sdk: ClientSdk) {
+  private async transportTo({ server, user, capabilities }: Place, sdk: ClientSdk) {
     const { target, auth, workspaceId } = server;
     assert(target.transport !== "search", "a search has no connection");
     if (target.transport === "stdio") {
@@ -202,9 +202,11 @@ export class ServerConnections {
     const headers = auth.type === "headers" ? auth.headers : {};
     const send = serverFetch({ guard: this.guard, guarded: workspaceId !== null, headers });
     const transport = new sdk.StreamableHTTPClientTransport(new URL(target.url), {
-      // Streams that no request belongs to would stay open for as long as the connection.
+      // Streams that no request belongs to stay open for as long as the connection. Servers of the
+      // older generation ask on them too, so clients that can be asked have one.
       fetch: async (url, init) => {
-        if (init?.method === "GET") return new Response(null, { status: 405 });
+        if (init?.method === "GET" && !canBeAsked(capabilities))
+          return new Response(null, { status: 405 });
         const response = await send(url, init);
         this.grants.note(new Headers(init?.headers), response);
         return response;

@@ -210,7 +210,12 @@ export class UpstreamServers {
   ): Promise<{ tools: ToolDefinition[] } | { error: string }> {
     try {
       const { tools } = await this.options.connections.use(server, user, (client) =>
-        client.listTools(undefined, { timeout: readMs, maxTotalTimeout: readMs }),
+        // What a server says of how long its list may be kept does not keep a change away.
+        client.listTools(undefined, {
+          timeout: readMs,
+          maxTotalTimeout: readMs,
+          cacheMode: "refresh",
+        }),
       );
       return { tools: tools.slice(0, toolsPerServerMax) as ToolDefinition[] };
     } catch (error) {
