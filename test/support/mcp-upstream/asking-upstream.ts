@@ -54,7 +54,7 @@ function buildServer(): Server {
 }
 
 /** Serves requests of the older generation, in sessions. */
-function sessions() {
+export function sessions(build: () => Pick<Server, "connect">) {
   const open = new Map<string, WebStandardStreamableHTTPServerTransport>();
   return async (request: Request): Promise<Response> => {
     const known = open.get(request.headers.get("mcp-session-id") ?? "");
@@ -63,7 +63,7 @@ function sessions() {
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) => void open.set(id, transport),
     });
-    await buildServer().connect(transport);
+    await build().connect(transport);
     return transport.handleRequest(request);
   };
 }
@@ -71,7 +71,7 @@ function sessions() {
 /** Starts one. */
 export function startAskingUpstream(generation: "legacy" | "modern"): AskingUpstream {
   const handler = createMcpHandler(buildServer, { legacy: "reject" });
-  const old = sessions();
+  const old = sessions(buildServer);
   const listening = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

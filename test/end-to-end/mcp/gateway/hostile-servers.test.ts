@@ -11,7 +11,9 @@ import { at } from "../../api/at.ts";
 let gateway: TestGateway;
 let upstream: McpUpstream;
 let redirecting: ReturnType<typeof Bun.serve>;
+let endless: ReturnType<typeof Bun.serve>;
 let internalCalls = 0;
+let endlessBytes = 0;
 const many = Array.from({ length: 100 }, (_, index) => `many-${index}`);
 
 const server = (id: string, url: string, changes: Record<string, unknown> = {}) => ({
@@ -48,11 +50,28 @@ beforeAll(async () => {
       return new Response("secrets");
     },
   });
+  const piece = new Uint8Array(1024 * 1024).fill(0x20);
+  endless = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () =>
+      new Response(
+        new ReadableStream({
+          pull(controller) {
+            endlessBytes += piece.length;
+            if (endlessBytes > 1024 ** 3) controller.close();
+            else controller.enqueue(piece);
+          },
+        }),
+        { headers: { "content-type": "application/json" } },
+      ),
+  });
   gateway = await startGateway({
     mcp: {
       servers: [
         server("s", upstream.url),
         server("r", `http://127.0.0.1:${redirecting.port}/mcp`),
+        server("endless", `http://127.0.0.1:${endless.port}/mcp`),
         server("closed", upstream.url, { allowedTools: [] }),
         ...many.map((id) => server(id, upstream.url)),
       ],
@@ -65,6 +84,7 @@ afterAll(async () => {
   await gateway.stop();
   await upstream.stop();
   await redirecting.stop(true);
+  await endless.stop(true);
 });
 
 async function connect(path: string, tools?: string): Promise<Client> {
@@ -92,6 +112,17 @@ test("a long result is cut with a notice, a huge one and a slow one are errors",
     expect(await client.callTool({ name, arguments: {} })).toMatchObject({ isError: true });
   await client.close();
 });
+
+test("an answer of 1 GB is given up after a part of it, and other servers go on", async () => {
+  const client = await connect("/mcp/endless");
+  expect((await client.listTools()).tools).toEqual([]);
+  expect(endlessBytes).toBeGreaterThan(0);
+  expect(endlessBytes).toBeLessThan(256 * 1024 * 1024);
+  await client.close();
+  const other = await connect("/mcp/s");
+  expect((await other.listTools()).tools.length).toBeGreaterThan(50);
+  await other.close();
+}, 60_000);
 
 test("a redirect is not followed", async () => {
   const client = await connect("/mcp/r");
@@ -121,11 +152,11 @@ test("names fit models, are distinct, and what is not listed is not callable", a
   await client.close();
 });
 
-test("a hundred servers with fifty tools are listed quickly once they were read", async () => {
+test("a hundred servers with fifty tools are listed without asking them once they were read", async () => {
   const client = await connect("/mcp/all", many.join(","));
   expect((await client.listTools()).tools).toHaveLength(5_200);
-  const startedMs = performance.now();
-  await client.listTools();
-  expect(performance.now() - startedMs).toBeLessThan(2_000);
+  const before = upstream.requests.length;
+  expect((await client.listTools()).tools).toHaveLength(5_200);
+  expect(upstream.requests.length).toBe(before);
   await client.close();
 }, 60_000);
