@@ -1,5 +1,5 @@
 import type { FileStore } from "../files/file-store.ts";
-import type { ProviderBatchApi } from "../inference/surfaces/batches/provider-batches.ts";
+import type { ProviderBatchApi } from "../inference/pipeline/batches/provider-batches.ts";
 import type { LlmKeyCaller } from "../identity/keys/caller.ts";
 import type { GatheredRequest } from "../platform/kernel/models/batch-leg.ts";
 import type { Batch, BatchLine } from "./batch.ts";

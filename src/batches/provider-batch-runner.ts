@@ -2,7 +2,7 @@ import type { FileRecord } from "../files/file-store.ts";
 import {
   ProviderBatchError,
   type ProviderBatchApi,
-} from "../inference/surfaces/batches/provider-batches.ts";
+} from "../inference/pipeline/batches/provider-batches.ts";
 import type { LlmKeyCaller } from "../identity/keys/caller.ts";
 import { hourMs } from "../platform/kernel/clock.ts";
 import type { StoredContent } from "../platform/spool/spool.ts";

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { ProviderJob } from "../inference/surfaces/batches/provider-batches.ts";
+import type { ProviderJob } from "../inference/pipeline/batches/provider-batches.ts";
 import type { BatchTables } from "./batch.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { BatchAnswer } from "../inference/surfaces/batches/provider-batches.ts";
+import type { BatchAnswer } from "../inference/pipeline/batches/provider-batches.ts";
 import type { LlmKeyCaller } from "../identity/keys/caller.ts";
 import type { Batch, BatchLine } from "./batch.ts";
 import type { BatchRunnerParts, LineOutcome } from "./batch-runner.ts";

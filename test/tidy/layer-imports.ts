@@ -81,7 +81,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   pages: ["platform/kernel"],
   documents: ["inference/pipeline", "inference/catalog", "inference/upstream", "platform/*"],
   files: ["platform/*"],
-  batches: ["files", "inference/dialects", "inference/surfaces", "identity", "platform/*"],
+  batches: ["files", "inference/dialects", "inference/pipeline", "identity", "platform/*"],
   http: ["platform/*"],
   access: ["http", "identity", "platform/*"],
   billing: ["access", "identity", "platform/*"],

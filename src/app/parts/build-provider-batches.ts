@@ -7,13 +7,13 @@ import { type LlmKeyCaller, spendingKeyOf, spendingParentOf } from "../../identi
 import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
-import { anthropicBatches } from "../../inference/surfaces/batches/anthropic-batches.ts";
-import { googleBatches } from "../../inference/surfaces/batches/google-batches.ts";
-import { openaiBatches } from "../../inference/surfaces/batches/openai-batches.ts";
+import { anthropicBatches } from "../../inference/pipeline/batches/anthropic-batches.ts";
+import { googleBatches } from "../../inference/pipeline/batches/google-batches.ts";
+import { openaiBatches } from "../../inference/pipeline/batches/openai-batches.ts";
 import {
   ProviderApi,
   type ProviderBatchApi,
-} from "../../inference/surfaces/batches/provider-batches.ts";
+} from "../../inference/pipeline/batches/provider-batches.ts";
 import type { UpstreamClient } from "../../inference/upstream/upstream-client.ts";
 import { type Clock, hourMs } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";

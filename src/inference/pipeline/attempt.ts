@@ -10,7 +10,7 @@ import {
   type StreamBreak,
 } from "../dialects/shared/passthrough.ts";
 import { looksLikeEvents } from "./adapt.ts";
-import { throughLeg } from "./batch-leg.ts";
+import { throughLeg } from "./batches/batch-leg.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import {
   classifyStatus,

@@ -11,7 +11,7 @@ import type { ModelFallback } from "../dialects/shared/gateway-facts.ts";
 import type { RelayedBytes } from "./stream/relayed-bytes.ts";
 import type { RelayedStream, KeepAliveTicker } from "./stream/relayed-stream.ts";
 import { sessionOf, modelFor, trailOf } from "./plan-call.ts";
-import { holdOfLeg, planForLeg } from "./batch-leg.ts";
+import { holdOfLeg, planForLeg } from "./batches/batch-leg.ts";
 import type { Candidate, LeftOut } from "../routing/candidate.ts";
 import { planOrRecord, type Settled } from "./settle.ts";
 import { expectedUse, takeHold, outputCapFor, type Allowance } from "./hold/take-hold.ts";

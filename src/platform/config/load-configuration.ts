@@ -198,6 +198,14 @@ interface ConfigurationParts<Provider extends z.ZodType> {
   memoryLimitBytes?: number | undefined;
 }
 
+const batchSettings = (
+  batch: ConfigurationParts<z.ZodType>["file"]["batch"],
+): Configuration["batch"] => ({
+  concurrency: batch?.concurrency ?? 8,
+  native: batch?.native ?? "auto",
+  pollSeconds: batch?.poll_s ?? 60,
+});
+
 /**
  * Combines the two sources: the environment takes precedence over the file, and the file over the
  * defaults.
@@ -236,11 +244,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     ocr: { model: file.ocr?.model },
     audio: { bytesMax: (file.audio?.max_mb ?? 200) * 1024 ** 2 },
     files: assembleFiles({ workingDirectory, file }, dataDirectory),
-    batch: {
-      concurrency: file.batch?.concurrency ?? 8,
-      native: file.batch?.native ?? "auto",
-      pollSeconds: file.batch?.poll_s ?? 60,
-    },
+    batch: batchSettings(file.batch),
     aliases: file.aliases ?? {},
     doors: mapValues(file.doors ?? {}, ({ key, networks = [] }) => ({ key, networks })),
     routers: mapValues(file.routers ?? {}, ({ members, quality }) => ({

@@ -6,14 +6,14 @@ import OpenAI, { toFile } from "openai";
 import type { Batch } from "openai/resources/batches";
 import { testLlmKey } from "../../support/gateway.ts";
 import { endProcesses, type GatewayProcess, startProcess } from "../../support/process.ts";
-import { startStrictBatches } from "../../support/strict-batches/strict-batches.ts";
+import { StrictBatches } from "../../support/strict-batches/strict-batches.ts";
 
 const lines = 150;
 
 /** What one line costs: half of 1,000 tokens at 2 USD and 100 at 10 USD per million. */
 const lineUsd = 0.0015;
 
-const vendors = startStrictBatches();
+const vendors = new StrictBatches();
 const directory = mkdtempSync(join(tmpdir(), "switchyard-provider-batch-"));
 afterAll(async () => {
   await endProcesses();
@@ -37,7 +37,11 @@ providers:
     base_url: ${vendors.baseUrl("openai")}
     api_key: upstream-secret
     models:
-      - { id: openai/night-1, upstream_model: night-1, context_length: 100000, max_completion_tokens: 1000, pricing: { prompt: "2", completion: "10" } }
+      - id: openai/night-1
+        upstream_model: night-1
+        context_length: 100000
+        max_completion_tokens: 1000
+        pricing: { prompt: "2", completion: "10" }
 `,
   });
 

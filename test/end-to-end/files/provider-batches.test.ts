@@ -4,9 +4,9 @@ import type { Batch } from "openai/resources/batches";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { pollUntil } from "../../support/poll-until.ts";
 import type { BatchVendor } from "../../support/strict-batches/batch-rules.ts";
-import { startStrictBatches } from "../../support/strict-batches/strict-batches.ts";
+import { StrictBatches } from "../../support/strict-batches/strict-batches.ts";
 
-const vendors = startStrictBatches();
+const vendors = new StrictBatches();
 
 const models: Record<BatchVendor, string> = {
   openai: "openai/night-1",

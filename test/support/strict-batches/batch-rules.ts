@@ -1,7 +1,8 @@
 /** The vendors whose batch APIs have doubles. */
 export type BatchVendor = "openai" | "anthropic" | "google";
 
-type Fields = Readonly<Record<string, unknown>>;
+/** A JSON object of which nothing is known. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** A call to a batch API, as its vendor reads it. */
 export interface ReceivedCall {
@@ -16,7 +17,6 @@ export interface ReceivedCall {
   /** The requests of a batch that is created. */
   requests: { customId: string; request: unknown }[];
   marker: string | undefined;
-  model: string;
 }
 
 /** A fact about what a vendor's batch API refuses. */

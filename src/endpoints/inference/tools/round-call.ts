@@ -1,5 +1,5 @@
 import type { ClientDialect } from "../../../inference/dialects/dialect.ts";
-import { refuseRounds } from "../../../inference/pipeline/batch-leg.ts";
+import { refuseRounds } from "../../../inference/pipeline/batches/batch-leg.ts";
 import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";

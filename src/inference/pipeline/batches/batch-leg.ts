@@ -1,20 +1,20 @@
-import type { PriceRow } from "../../billing/ledger/price.ts";
-import { priceAt } from "../../billing/ledger/price-levels.ts";
-import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
-import { spendingKeyOf, spendingParentOf } from "../../identity/keys/caller.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { PriceRow } from "../../../billing/ledger/price.ts";
+import { priceAt } from "../../../billing/ledger/price-levels.ts";
+import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
+import { spendingKeyOf, spendingParentOf } from "../../../identity/keys/caller.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type {
   BatchLeg,
   GatheringLeg,
   ReturningLeg,
-} from "../../platform/kernel/models/batch-leg.ts";
-import { extrasOf } from "../dialects/shared/charged-extras.ts";
-import { routeDialect, type Provider, type UpstreamRoute } from "../catalog/model.ts";
-import type { Candidate } from "../routing/candidate.ts";
-import { resolveModel } from "../routing/resolve-models.ts";
-import type { UpstreamResponse } from "../upstream/upstream-client.ts";
-import type { Adapter, InferenceCall } from "./inference-call.ts";
-import { type CallPlan, type PlanDependencies, planCall } from "./plan-call.ts";
+} from "../../../platform/kernel/models/batch-leg.ts";
+import { extrasOf } from "../../dialects/shared/charged-extras.ts";
+import { routeDialect, type Provider, type UpstreamRoute } from "../../catalog/model.ts";
+import type { Candidate } from "../../routing/candidate.ts";
+import { resolveModel } from "../../routing/resolve-models.ts";
+import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
+import type { Adapter, InferenceCall } from "../inference-call.ts";
+import { type CallPlan, type PlanDependencies, planCall } from "../plan-call.ts";
 
 /** Ends a request that a provider's batch takes on, or that it cannot take on. */
 class LegEndedError extends Error {}
