@@ -58,8 +58,9 @@ export interface BatchRunnerParts extends FinishParts {
   isShared: boolean;
   /** The batches of providers; absent where they are not to be used. */
   provider?: ProviderBatchParts | undefined;
+  /** Sends the notices about batches that are due. */
+  sendNotices(): Promise<void>;
   onError(error: unknown): void;
-  onEnd?(batch: Batch): void;
 }
 
 /** Milliseconds between looks for work, and between writing what has ended. */
@@ -122,6 +123,8 @@ export class BatchRunner {
   private readonly atProvider: ProviderBatchRunner | undefined;
   private timers: ReturnType<typeof setInterval>[] = [];
   private looking: Promise<void> | undefined;
+  /** The sending of notices, beside which lines run on. */
+  private noticing: Promise<void> | undefined;
   /** Whether there may be work that a look in progress has missed. */
   private looksAgain = false;
   private running = 0;
@@ -169,6 +172,7 @@ export class BatchRunner {
     this.drain();
     for (const timer of this.timers) clearInterval(timer);
     await this.looking;
+    await this.noticing;
     await Promise.all(this.working);
     await this.markAll();
     for (const { batch, waiting } of this.active.values())
@@ -192,6 +196,10 @@ export class BatchRunner {
       await this.advance(batch).catch(this.parts.onError);
     }
     this.fill();
+    this.noticing ??= this.parts
+      .sendNotices()
+      .catch(this.parts.onError)
+      .finally(() => (this.noticing = undefined));
   }
 
   /** Does what the state of a batch asks for. */
@@ -308,8 +316,6 @@ export class BatchRunner {
       }).then(async () => {
         await batches.release(batch.id);
         this.active.delete(batch.id);
-        const ended = await batches.get(batch.id);
-        if (ended !== undefined) this.parts.onEnd?.(ended);
       }),
     );
   }

@@ -129,6 +129,18 @@ export interface BatchTables {
     upstream_model: string | null;
     reserved_nano: number;
   };
+  /** Who is to be notified of batches. */
+  batch_watchers: {
+    id: string;
+    batch_id: string;
+    workspace_id: string;
+    channel: string;
+    target: string;
+    /** Whether a pause was reported. */
+    pause_noticed: number;
+    attempts: number;
+    next_attempt_ms: number;
+  };
   /** What was decided of each batch: where its lines run, and the provider's batch if one runs them. */
   provider_batches: {
     batch_id: string;

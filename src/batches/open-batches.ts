@@ -4,6 +4,7 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { Batch, BatchTables } from "./batch.ts";
 import { BatchRunner, type BatchRunnerParts } from "./batch-runner.ts";
+import { type BatchRecipients, BatchWatchers, type WatcherParts } from "./batch-watchers.ts";
 import { ProviderBatchStore } from "./provider-batch-store.ts";
 import { BatchStore, type NewBatch } from "./batch-store.ts";
 import { LineStore } from "./line-store.ts";
@@ -25,8 +26,12 @@ export interface Batches {
   runner: BatchRunner;
   /** Returns where the lines of some batches run, and what is reserved for them. */
   factsOf(batches: readonly Batch[]): Promise<ReadonlyMap<string, BatchFacts>>;
+  watchers: BatchWatchers;
   /** Stores a batch, whose input has to be held, and has it validated. */
-  create(asked: NewBatch): Promise<Awaited<ReturnType<BatchStore["create"]>>>;
+  create(
+    asked: NewBatch,
+    recipients: BatchRecipients,
+  ): Promise<{ batch: Batch; webhookSecret: string | null }>;
 }
 
 /** Opens the batches of workspaces. Nothing is started. */
@@ -35,8 +40,10 @@ export function openBatches({
   commits,
   nodeId,
   files,
+  notices,
   ...parts
-}: Omit<BatchRunnerParts, "batches" | "lines" | "files" | "objects"> & {
+}: Omit<BatchRunnerParts, "batches" | "lines" | "files" | "objects" | "sendNotices"> & {
+  notices: Omit<WatcherParts, "database" | "batches" | "clock">;
   database: Kysely<BatchTables>;
   commits: CommitQueue;
   nodeId: string;
@@ -48,7 +55,15 @@ export function openBatches({
   const lines = new LineStore({ database, commits, clock: parts.clock, nodeId });
   const providerBatches = new ProviderBatchStore(database);
   const { store: fileStore, objects } = files;
-  const runner = new BatchRunner({ ...parts, batches: store, lines, files: fileStore, objects });
+  const watchers = new BatchWatchers({ ...notices, database, batches: store, clock: parts.clock });
+  const runner = new BatchRunner({
+    ...parts,
+    batches: store,
+    lines,
+    files: fileStore,
+    objects,
+    sendNotices: () => watchers.sendNotices(),
+  });
   return {
     store,
     runner,
@@ -63,10 +78,12 @@ export function openBatches({
         ]),
       );
     },
-    async create(asked) {
+    watchers,
+    async create(asked, recipients) {
       const batch = await store.create(asked, newResultKey(parts.vault, asked.workspaceId));
+      const webhookSecret = await watchers.watch(batch, recipients);
       runner.wake();
-      return batch;
+      return { batch, webhookSecret };
     },
   };
 }

@@ -9,6 +9,8 @@ import type { compileRoutes } from "../../http/router.ts";
 import type { Caller, LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { findModel, isModelAllowed } from "../../inference/routing/resolve-models.ts";
+import { parseRange } from "../../platform/kernel/network/address-range.ts";
+import { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
@@ -90,7 +92,7 @@ export function buildBatches(
     clock,
     logger,
   }: {
-    account: Pick<Account, "directory" | "ledger" | "providerKeyVault">;
+    account: Pick<Account, "directory" | "ledger" | "providerKeyVault" | "mailer" | "people">;
     upstream: UpstreamClient;
     storage: Storage<AppTables>;
     shared: Shared | undefined;
@@ -115,8 +117,16 @@ export function buildBatches(
           isShared: shared !== undefined,
           pollMs: pollSeconds * 1_000,
         });
+  const allowed = (settings.webhookNetworks ?? []).flatMap((range) => parseRange(range) ?? []);
   const batches = openBatches({
     provider,
+    notices: {
+      webhooks: new WebhookSender({ guard: { allowed }, clock }),
+      secrets: new WebhookSecrets(settings.encryptionKey),
+      mailer: account.mailer,
+      emailsOf: async (workspaceId) =>
+        (await account.people.users.peopleIn(workspaceId)).map(({ email }) => email),
+    },
     database: storage.database.withTables(),
     commits: storage.commits,
     nodeId: shared?.nodeId ?? randomUUID(),

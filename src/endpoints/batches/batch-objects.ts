@@ -16,6 +16,11 @@ const isoOrNull = (ms: number | null): string | null =>
 
 const time = z.int().nullable();
 
+const webhookSecretSchema = z
+  .string()
+  .optional()
+  .describe("Secret that signs the webhook of notify; in the answer to the creation alone.");
+
 /** A batch in OpenAI's form. */
 export const batchSchema = lazily(() =>
   z
@@ -73,6 +78,7 @@ export const batchSchema = lazily(() =>
         ),
       provider_note: z.string().nullable().describe("Why no provider's own batch runs the lines."),
       metadata: z.record(z.string(), z.string()).nullable(),
+      webhook_secret: webhookSecretSchema,
     })
     .meta({ id: "Batch" }),
 );
@@ -142,6 +148,7 @@ export const messageBatchSchema = lazily(() =>
       cancel_initiated_at: z.string().nullable(),
       archived_at: z.string().nullable(),
       results_url: z.string().nullable(),
+      webhook_secret: webhookSecretSchema,
     })
     .meta({ id: "MessageBatch" }),
 );

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import type { BatchRecipients } from "../../batches/batch-watchers.ts";
 import type { Batch } from "../../batches/batch.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { KnownCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
@@ -29,6 +30,23 @@ type BatchDependencies = Pick<
 >;
 type BatchContext = RequestContext<unknown, KnownCaller>;
 
+/** Who is notified of the end of a batch, and of its pause where no money is left. */
+export const notifySchema = z.object({
+  webhook_url: z.url().max(2_000).optional(),
+  emails: z.array(z.email()).max(10).optional(),
+});
+
+/** Returns whom a body asks to notify. Throws `GatewayError` for whom nothing can be sent to. */
+export async function recipientsOf(
+  notify: z.output<typeof notifySchema> | undefined,
+  workspaceId: string,
+  { batches }: Pick<Dependencies, "batches">,
+): Promise<BatchRecipients> {
+  const recipients = { emails: notify?.emails ?? [], webhookUrl: notify?.webhook_url ?? null };
+  await batches.watchers.assertReachable(workspaceId, recipients);
+  return recipients;
+}
+
 const bodySchema = z.object({
   input_file_id: z.string(),
   endpoint: z.enum(lineEndpoints),
@@ -38,6 +56,7 @@ const bodySchema = z.object({
     .refine((pairs) => Object.keys(pairs).length <= 16, "must have at most 16 entries")
     .nullable()
     .optional(),
+  notify: notifySchema.optional(),
   output_expires_after: z
     .object({ anchor: z.literal("created_at"), seconds: z.int().min(3_600).max(2_592_000) })
     .optional(),
@@ -61,7 +80,8 @@ export const createBatch = defineEndpoint<
   description:
     "The input is a file with the purpose batch: one request a line, each with `custom_id`, `method`, `url` and `body`. Every line " +
     "runs as an ordinary request of the key that creates the batch, with the key's limits and rights at that time, and is charged " +
-    "once. Any model, preset and provider object may be named. If no money is left, the batch waits until its window ends.",
+    "once. Any model, preset and provider object may be named. If no money is left, the batch waits until its window ends. " +
+    "`notify` names a webhook and people of the workspace who are notified of its end, and of such a pause.",
   body: bodySchema,
   response: batchSchema,
   encodeError: encodeContractError,
@@ -80,8 +100,9 @@ export const createBatch = defineEndpoint<
       );
     if (file.object.bytes > batchInputBytesMax)
       throw badField("input_file_id", `must have at most ${batchInputBytesMax} bytes.`);
+    const recipients = await recipientsOf(body.notify, workspace.id, dependencies);
     if (!(await files.store.hold(file.id))) throw noFile(body.input_file_id, "input_file_id");
-    const batch = await batches.create({
+    const asked = {
       workspaceId: workspace.id,
       keyId: key.id,
       form: "openai",
@@ -91,10 +112,15 @@ export const createBatch = defineEndpoint<
       inputFileId: file.id,
       outputExpiresSeconds: body.output_expires_after?.seconds ?? null,
       metadata: body.metadata ?? null,
-    });
-    return context.json(openaiBatch(batch, undefined));
+    } as const;
+    const { batch, webhookSecret } = await batches.create(asked, recipients);
+    return context.json({ ...openaiBatch(batch, undefined), ...secretOf(webhookSecret) });
   },
 });
+
+/** Returns the member with the secret of a webhook, which is shown once. */
+export const secretOf = (secret: string | null) =>
+  secret === null ? {} : { webhook_secret: secret };
 
 /** Lists the batches of the workspace. */
 export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof fileAccess>({

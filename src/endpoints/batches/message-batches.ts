@@ -13,7 +13,7 @@ import { contentResponse } from "../files/content-response.ts";
 import { quotaExceeded } from "../files/file-dialect.ts";
 import { fileAccess } from "../files/files.ts";
 import { badField, integerField, refuseRetention } from "../files/receive-form.ts";
-import { cancel } from "./batches.ts";
+import { cancel, notifySchema, recipientsOf, secretOf } from "./batches.ts";
 import {
   batchIdOf,
   messageBatch,
@@ -44,6 +44,7 @@ const requestsSchema = z.object({
     )
     .min(1)
     .max(linesMax.anthropic),
+  notify: notifySchema.optional(),
 });
 
 /** Returns the requests of a body as the lines of an input. Throws `bad_request`. */
@@ -121,9 +122,13 @@ export const createMessageBatch = defineEndpoint<BatchDependencies, undefined, {
   async handle(context, dependencies) {
     refuseRetention(context, dependencies);
     const caller = context.caller as LlmKeyCaller;
-    const text = inputOf(parseJsonObject(await readJsonText(context.request, bodyBytesMax)));
+    const body = parseJsonObject(await readJsonText(context.request, bodyBytesMax));
+    const text = inputOf(body);
+    const notify = notifySchema.optional().safeParse(body["notify"]);
+    if (!notify.success) throw badField("notify", "must have webhook_url or emails.");
+    const recipients = await recipientsOf(notify.data, caller.workspace.id, dependencies);
     const inputFileId = await storeInput(text, caller, dependencies);
-    const batch = await dependencies.batches.create({
+    const asked = {
       workspaceId: caller.workspace.id,
       keyId: caller.key.id,
       form: "anthropic",
@@ -133,8 +138,12 @@ export const createMessageBatch = defineEndpoint<BatchDependencies, undefined, {
       inputFileId,
       outputExpiresSeconds: (resultDays * dayMs) / 1_000,
       metadata: null,
+    } as const;
+    const { batch, webhookSecret } = await dependencies.batches.create(asked, recipients);
+    return context.json({
+      ...messageBatch(batch, dependencies.publicUrl()),
+      ...secretOf(webhookSecret),
     });
-    return context.json(messageBatch(batch, dependencies.publicUrl()));
   },
 });
 

@@ -16,6 +16,7 @@ import { runs } from "./accounts/2026-11-28-runs.ts";
 import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedBatches } from "./2026-11-28-stored-batches.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
+import { watchedBatches } from "./2026-11-28-watched-batches.ts";
 import { storedProviderBatches } from "./2026-11-28-stored-provider-batches.ts";
 
 /**
@@ -41,4 +42,5 @@ export const migrations: readonly Migration[] = [
   storedBatches,
   storedFiles,
   storedProviderBatches,
+  watchedBatches,
 ];

@@ -1,0 +1,22 @@
+import { createTable } from "../create-table.ts";
+import type { Migration } from "../migrate.ts";
+
+/** Who is notified of the end of a batch, until they were. */
+export const watchedBatches: Migration = {
+  name: "2026-11-28-watched-batches additive to 2026-11-23-first-schema",
+  async up(database, kind) {
+    await createTable(database, kind, {
+      name: "batch_watchers",
+      columns: {
+        id: "text not null primary key",
+        batch_id: "text not null",
+        workspace_id: "text not null",
+        channel: "text not null",
+        target: "text not null",
+        pause_noticed: "integer not null",
+        attempts: "integer not null",
+        next_attempt_ms: "integer not null",
+      },
+    });
+  },
+};
