@@ -21,6 +21,9 @@ export interface AttemptRecord {
   credentialSource?: string;
 }
 
+/** Matches the names of tags, as scopes of budgets have them. */
+export const tagNamePattern = /^[\w.-]{1,60}$/;
+
 /** All that is kept of an inference request, except its prompt and its answer. */
 export interface GenerationRecord {
   /** A `gen_` id; its digits are the trace id. */
@@ -103,6 +106,8 @@ export interface GenerationDetail {
   customer?: string;
   customerPriceNanoUsd?: string;
   userAgent?: string;
+  /** The members of its metadata, likewise. */
+  tags?: Readonly<Record<string, string>>;
   /** The `prs_` id of the preset that was named as the model; not kept for background responses. */
   presetId?: string;
   sessionId?: string;

@@ -5,6 +5,7 @@ import type { StorageKind } from "../platform/storage/storage.ts";
 import type { Archive } from "./archive/open-archive.ts";
 import type { ArchivingTables } from "./archive/outbox.ts";
 import { GenerationFigures } from "./generation-figures.ts";
+import { RecordUsageStore } from "./record-usage.ts";
 import { GenerationSearch } from "./generation-search.ts";
 import {
   GenerationStore,
@@ -121,6 +122,8 @@ export interface Insights {
   /** Finds generation records, and computes figures over them. */
   search: GenerationSearch;
   figures: GenerationFigures;
+  /** Sums usage by what only generation records know. */
+  recordUsage: RecordUsageStore;
   /** The size of generation records in the database. */
   sizes: GenerationSizes;
   /** The monthly partitions of records; undefined on SQLite, where they are in one table. */
@@ -198,6 +201,7 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
   return {
     ...stores,
     counters: new UsageStore({ database: database.withTables(), commits, kind }),
+    recordUsage: new RecordUsageStore({ database: reads.withTables(), commits, kind }),
     sizes: new GenerationSizes({ database: database.withTables(), kind }),
     months: await openMonths(database, kind),
     ...(archive?.stores ?? storesOf({ database, reads, commits, kind })),

@@ -39,6 +39,13 @@ export interface UsageLine extends UsageSums {
   model?: string;
   key_id?: string;
   provider?: string;
+  /** Of lines that are summed from records; empty where the request named none. */
+  app?: string;
+  customer?: string;
+  preset_id?: string;
+  session_id?: string;
+  /** The value of the tag that was asked for. */
+  tag?: string;
   costNanoUsd: bigint;
 }
 

@@ -1,4 +1,10 @@
 import { z } from "zod";
+import { tagNamePattern } from "../../insights/generation-record.ts";
+import {
+  recordGroupNames,
+  type RecordGroup,
+  type RecordUsageQuery,
+} from "../../insights/record-usage.ts";
 import { usageGroups, type UsageGroup, type UsageLine } from "../../insights/usage-store.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -100,6 +106,12 @@ const sums = [
   "reasoning_tokens",
 ] as const;
 
+/** Returns what a line is grouped by. */
+const groupsOf = (line: UsageLine): readonly (string | undefined)[] => [
+  ...[line.model, line.key_id, line.provider, line.app],
+  ...[line.customer, line.preset_id, line.session_id, line.tag],
+];
+
 /** Sums hourly lines to lines of a zone's days, in the order of the days. */
 export function byZonedDay(lines: readonly UsageLine[], zone: string): UsageLine[] {
   const days = new Map<number, number>();
@@ -107,7 +119,7 @@ export function byZonedDay(lines: readonly UsageLine[], zone: string): UsageLine
   for (const line of lines) {
     const day = days.get(line.startMs) ?? dayOf(zone, line.startMs);
     days.set(line.startMs, day);
-    const group = JSON.stringify([day, line.model, line.key_id, line.provider]);
+    const group = JSON.stringify([day, ...groupsOf(line)]);
     const sum = byGroup.get(group);
     if (sum === undefined) {
       byGroup.set(group, { ...line, startMs: startOf(zone, day) });
@@ -136,19 +148,49 @@ const timeSchema = z
   .transform((text) => Date.parse(text))
   .refine((atMs) => Number.isFinite(atMs) && atMs >= 0, timeProblem);
 
-const groupProblem = "must be among model, key and provider, several with commas between them";
-const groupNames: Readonly<Record<string, UsageGroup>> = {
+const groupProblem =
+  "must be among model, key, provider, app, customer, preset, session and tag:<name>, " +
+  "several with commas between them and at most one tag";
+const groupNames: Readonly<Record<string, UsageGroup | RecordGroup>> = {
   model: "model",
   key: "key_id",
   key_id: "key_id",
   provider: "provider",
+  app: "app",
+  customer: "customer",
+  preset: "preset_id",
+  preset_id: "preset_id",
+  session: "session_id",
+  session_id: "session_id",
 };
+const tagPrefix = "tag:";
 
-const groupSchema = z.string().transform((text, context): readonly UsageGroup[] => {
-  const named = text.split(",").map((name) => groupNames[name.trim()]);
-  if (text.trim() === "") return [];
-  if (named.includes(undefined)) context.addIssue({ code: "custom", message: groupProblem });
-  return usageGroups.filter((group) => named.includes(group));
+/** What a query groups by: counters know some of it, and records all of it. */
+interface UsageGrouping {
+  groupBy: readonly UsageGroup[];
+  /** Absent where counters suffice. */
+  ofRecords?: Pick<RecordUsageQuery, "groupBy" | "tag">;
+}
+
+const groupSchema = z.string().transform((text, context): UsageGrouping => {
+  if (text.trim() === "") return { groupBy: [] };
+  const names = text.split(",").map((name) => name.trim());
+  const tags = names.flatMap((name) =>
+    name.startsWith(tagPrefix) ? [name.slice(tagPrefix.length)] : [],
+  );
+  const named = names.map((name) =>
+    name.startsWith(tagPrefix) ? ("tag" as const) : groupNames[name],
+  );
+  if (
+    named.includes(undefined) ||
+    tags.length > 1 ||
+    !tags.every((tag) => tagNamePattern.test(tag))
+  )
+    context.addIssue({ code: "custom", message: groupProblem });
+  const groupBy = usageGroups.filter((group) => named.includes(group));
+  const further = recordGroupNames.filter((group) => named.includes(group));
+  if (further.length === 0) return { groupBy };
+  return { groupBy, ofRecords: { groupBy: [...groupBy, ...further], tag: tags[0] } };
 });
 
 /** The range of every query. */
@@ -165,7 +207,7 @@ const usageSchema = z.object({
   ...range,
   time_zone: zoneField,
   interval: z.enum(["hour", "day"], "must be hour or day").default("day"),
-  group_by: groupSchema.default([]),
+  group_by: groupSchema.default({ groupBy: [] }),
 });
 const activitySchema = z.object({ ...range, time_zone: zoneField });
 
@@ -186,7 +228,10 @@ export const analyticsQueries = {
     group_by: z
       .string()
       .optional()
-      .describe("model, key or provider; separate several with commas."),
+      .describe(
+        "model, key, provider, app, customer, preset, session or tag:<name>; separate several with commas. From app on, the " +
+          "newest 60,000 records are counted, and counted_from says where they begin.",
+      ),
     time_zone: documentedZone,
   }),
   activity: z.object({
@@ -225,14 +270,14 @@ export function readUsageQuery(parameters: URLSearchParams, nowMs: number) {
     from,
     to,
     interval,
-    group_by: groupBy,
+    group_by: grouping,
     time_zone: timeZone,
   } = checkBody(usageSchema, Object.fromEntries(parameters));
   // Hours are the same in every zone; days of zones other than UTC are summed from hours.
   const daysMax = rangeDaysMax[timeZone === undefined ? interval : "hour"];
   return {
     interval,
-    groupBy,
+    ...grouping,
     timeZone: interval === "day" ? timeZone : undefined,
     ...rangeOf({ from, to }, { nowMs, daysDefault: rangeDaysDefault, daysMax }),
   };

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { lazily } from "../../http/endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import type { RecordUsage, RecordUsageQuery } from "../../insights/record-usage.ts";
 import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage-store.ts";
 import {
   byZonedDay,
@@ -39,11 +40,17 @@ const workspaceOf = ({ caller }: RequestContext<undefined, AccountCaller>): stri
   caller.workspace.id;
 
 /** Returns the sums of a line; undefined members are not written. */
-const sumsObject = (line: UsageLine): Record<string, unknown> => ({
+const sumsObject = (line: UsageLine) => ({
   model: line.model,
   key_id: line.key_id,
   // Empty where no provider was called.
   provider: line.provider === "" ? null : line.provider,
+  // Empty where the request named none.
+  app: line.app === "" ? null : line.app,
+  customer: line.customer === "" ? null : line.customer,
+  preset_id: line.preset_id === "" ? null : line.preset_id,
+  session_id: line.session_id === "" ? null : line.session_id,
+  tag: line.tag === "" ? null : line.tag,
   requests: line.requests,
   errors: line.errors,
   tokens: line.prompt_tokens + line.completion_tokens,
@@ -57,6 +64,25 @@ const sumsObject = (line: UsageLine): Record<string, unknown> => ({
 /** The query of sums, by the days of a time zone where one is named. */
 type ZonedQuery = UsageQuery & { timeZone: string | undefined };
 
+const tooMuch = (): GatewayError => {
+  const message =
+    "from: this range holds too much for one answer. Ask for fewer days at a time, or group by less.";
+  return new GatewayError("bad_request", message, { param: "from" });
+};
+
+/** Sums of records, by the days of a time zone where one is named. */
+async function recordSumsOf(
+  { insights }: Pick<Dependencies, "insights">,
+  { timeZone, ...query }: RecordUsageQuery & { timeZone: string | undefined },
+): Promise<RecordUsage> {
+  const hours = timeZone === undefined ? undefined : hoursWithin(zonedRange(timeZone, query));
+  const sums = await insights.recordUsage.sums(
+    hours === undefined ? query : { ...query, ...hours, interval: "hour" },
+  );
+  if (sums === undefined) throw tooMuch();
+  return timeZone === undefined ? sums : { ...sums, lines: byZonedDay(sums.lines, timeZone) };
+}
+
 async function sumsOf(
   { insights }: Pick<Dependencies, "insights">,
   { timeZone, ...query }: ZonedQuery,
@@ -69,9 +95,7 @@ async function sumsOf(
     const lines = await insights.usage.sums(query);
     if (lines !== undefined) return lines;
   }
-  const message =
-    "from: this range holds too much for one answer. Ask for fewer days at a time, or group by less.";
-  throw new GatewayError("bad_request", message, { param: "from" });
+  throw tooMuch();
 }
 
 /** Returns the whole buckets that a range overlaps, as ISO texts. */
@@ -94,34 +118,62 @@ function bucketsOf({
 
 const isoText = (atMs: number): string => new Date(atMs).toISOString();
 
+/** The usage of a workspace over time. */
+export const usageSchema = lazily(() =>
+  z.object({
+    object: z.literal("list"),
+    from: z.string(),
+    to: z.string(),
+    interval: z.enum(["hour", "day"]),
+    time_zone: z.string().describe("Time zone of the buckets."),
+    counted_from: z
+      .string()
+      .nullable()
+      .describe(
+        "Where the counted records begin, if the range has more than may be read at a time; otherwise null.",
+      ),
+    data: z.array(sumsSchema().extend({ bucket: z.string() })),
+  }),
+);
+
+/** Reads the usage of a workspace as its query has it. */
+export async function usageOf(
+  query: ReturnType<typeof readUsageQuery>,
+  deps: Pick<Dependencies, "insights">,
+  workspaceId: string,
+): Promise<RecordUsage> {
+  const { ofRecords, ...range } = query;
+  return ofRecords === undefined
+    ? { lines: await sumsOf(deps, { ...range, workspaceId }), countedFromMs: undefined }
+    : recordSumsOf(deps, { ...range, ...ofRecords, workspaceId });
+}
+
+/** Returns the answer that has these sums. */
+export const usageObject = (
+  query: ReturnType<typeof readUsageQuery>,
+  { lines, countedFromMs }: RecordUsage,
+): AnswerOf<typeof usageSchema> => ({
+  object: "list",
+  ...bucketsOf(query),
+  interval: query.interval,
+  time_zone: query.timeZone ?? "UTC",
+  counted_from: countedFromMs === undefined ? null : isoText(countedFromMs),
+  data: lines.map((line) => ({ bucket: isoText(line.startMs), ...sumsObject(line) })),
+});
+
 /**
  * Returns requests, tokens and cost of the workspace by hour or day and, where grouped, by model,
- * key and provider.
+ * key and provider, or by what requests say of their app, customer, preset, session and tags.
  */
 export const usageAnalytics = defineEndpoint({
   ...shared,
   path: "/analytics/usage",
   summary: "Show the usage of the workspace over time.",
   query: analyticsQueries.usage,
-  response: () =>
-    z.object({
-      object: z.literal("list"),
-      from: z.string(),
-      to: z.string(),
-      interval: z.enum(["hour", "day"]),
-      time_zone: z.string().describe("Time zone of the buckets."),
-      data: z.array(sumsSchema().extend({ bucket: z.string() })),
-    }),
+  response: usageSchema,
   async handle(context, deps: Pick<Dependencies, "insights" | "clock">) {
     const query = readUsageQuery(context.query, deps.clock.nowMs());
-    const lines = await sumsOf(deps, { ...query, workspaceId: workspaceOf(context) });
-    return context.json({
-      object: "list",
-      ...bucketsOf(query),
-      interval: query.interval,
-      time_zone: query.timeZone ?? "UTC",
-      data: lines.map((line) => ({ bucket: isoText(line.startMs), ...sumsObject(line) })),
-    });
+    return context.json(usageObject(query, await usageOf(query, deps, workspaceOf(context))));
   },
 });
 

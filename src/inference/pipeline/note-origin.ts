@@ -1,4 +1,4 @@
-import type { GenerationDetail } from "../../insights/generation-record.ts";
+import { tagNamePattern, type GenerationDetail } from "../../insights/generation-record.ts";
 import type { InferenceDependencies } from "./execution.ts";
 import type { CallOrigin, InferenceCall } from "./inference-call.ts";
 
@@ -21,18 +21,37 @@ function endUserOf({ body, recordedAs }: NotedCall): unknown {
   return (Object(body["metadata"]) as { user_id?: unknown }).user_id;
 }
 
-/** Notes the end user and the program of a request, but not under zero data retention. */
+/** The most tags that are kept of a request. */
+const tagsMax = 16;
+/** The most characters that are kept of the value of a tag, as budgets count it. */
+const tagCharactersMax = 200;
+
+/** Returns the members of a request's metadata that name it, as they are kept; undefined for none. */
+function tagsOf({ metadata }: NotedCall): Readonly<Record<string, string>> | undefined {
+  if (metadata === undefined) return undefined;
+  const tags = Object.entries(metadata).flatMap(([name, value]) => {
+    // The end user of Messages has a place of its own.
+    if (name === "user_id" || !tagNamePattern.test(name)) return [];
+    const text = senderText(typeof value === "number" ? String(value) : value);
+    return text === undefined ? [] : [[name, text.slice(0, tagCharactersMax)] as const];
+  });
+  return tags.length === 0 ? undefined : Object.fromEntries(tags.slice(0, tagsMax));
+}
+
+/** Notes whom a request is for, and its program, but not under zero data retention. */
 function noteSender(
   { privacyOf }: Pick<InferenceDependencies, "privacyOf">,
   { detail, call }: { detail: GenerationDetail; call: NotedCall },
 ): void {
-  const externalUser = senderText(endUserOf(call));
+  const externalUser = senderText(call.customer ?? endUserOf(call));
   const userAgent = senderText(call.userAgent);
-  if (externalUser === undefined && userAgent === undefined) return;
+  const tags = tagsOf(call);
+  if (externalUser === undefined && userAgent === undefined && tags === undefined) return;
   const { zdr } = Object(call.body["provider"]) as { zdr?: unknown };
   if (zdr === true || privacyOf(call.caller).zdr) return;
   if (externalUser !== undefined) detail.externalUser = externalUser;
   if (userAgent !== undefined) detail.userAgent = userAgent;
+  if (tags !== undefined) detail.tags = tags;
 }
 
 /** The parts of a call that its record notes. */

@@ -1,0 +1,139 @@
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
+import { lowestIdAt, timeOfId, type GenerationTables } from "./generation-record.ts";
+import { detailText, rowsReadMax } from "./generation-search.ts";
+import {
+  intervals,
+  rowsAnsweredMax,
+  type UsageGroup,
+  type UsageLine,
+  type UsageQuery,
+} from "./usage-store.ts";
+
+/** What records know of their sender, by the name of the group. */
+const recordMembers = {
+  app: "appTitle",
+  customer: "externalUser",
+  preset_id: "presetId",
+  session_id: "sessionId",
+} as const;
+
+/** A group that only records know; `tag` is a member of the requests' metadata. */
+export type RecordGroup = keyof typeof recordMembers | "tag";
+/** The names of these groups. */
+export const recordGroupNames = ["app", "customer", "preset_id", "session_id", "tag"] as const;
+
+/** The records to sum, in whole buckets that overlap the range. */
+export interface RecordUsageQuery
+  extends Pick<UsageQuery, "workspaceId" | "fromMs" | "toMs" | "interval"> {
+  groupBy: readonly (UsageGroup | RecordGroup)[];
+  /** The name of the tag, where it is among the groups. */
+  tag: string | undefined;
+}
+
+/** Sums of records; `countedFromMs` is where the newest ones that may be read begin, if not all. */
+export interface RecordUsage {
+  lines: UsageLine[];
+  countedFromMs: number | undefined;
+}
+
+interface SumsRow extends Record<string, unknown> {
+  bucket: number | string;
+  cost_nano: number | string | bigint;
+}
+
+/** Sums a workspace's usage by what only its records know: at most the newest `rowsReadMax`. */
+export class RecordUsageStore {
+  private readonly database: Kysely<GenerationTables>;
+  private readonly commits: CommitQueue;
+  private readonly kind: StorageKind;
+
+  constructor(options: {
+    database: Kysely<GenerationTables>;
+    commits: CommitQueue;
+    kind: StorageKind;
+  }) {
+    this.database = options.database;
+    this.commits = options.commits;
+    this.kind = options.kind;
+  }
+
+  /** Returns sums by bucket and group, oldest first; undefined when an answer cannot hold them. */
+  async sums(query: RecordUsageQuery): Promise<RecordUsage | undefined> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const lengthMs = intervals[query.interval];
+    const { rows } = await this.sumsSql(query, lengthMs).execute(this.database);
+    if (rows.length > rowsAnsweredMax) return undefined;
+    return {
+      lines: rows.map((row) => lineOf(row, query)),
+      countedFromMs: await this.countedFrom(query),
+    };
+  }
+
+  /** Returns the query of `sums`: one range of the primary key, from its end. */
+  private sumsSql(query: RecordUsageQuery, lengthMs: number): RawBuilder<SumsRow> {
+    const groups = query.groupBy.map(
+      (group) => sql`${this.groupSql(query, group)} as ${sql.ref(group)}`,
+    );
+    const part = (name: string): RawBuilder<unknown> =>
+      sql`sum(coalesce(cast(${detailText(this.kind, `usage.${name}`)} as integer), 0))`;
+    const places = sql.join([sql`1`, ...query.groupBy.map((_, index) => sql.lit(index + 2))]);
+    return sql<SumsRow>`
+      select ${sql.join([sql`created_at_ms / ${sql.lit(lengthMs)} as bucket`, ...groups])},
+        count(*) as requests, sum(case when status in ('cut', 'failed') then 1 else 0 end) as errors,
+        sum(prompt_tokens) as prompt_tokens, sum(completion_tokens) as completion_tokens,
+        ${part("cacheReadTokens")} as cached_tokens, ${part("reasoningTokens")} as reasoning_tokens,
+        sum(cost_nano) as cost_nano
+      from (select * from generations where workspace_id = ${query.workspaceId}
+        and id >= ${lowestIdAt(startOf(query, lengthMs))} and id < ${lowestIdAt(endOf(query, lengthMs))}
+        order by id desc limit ${sql.lit(rowsReadMax)}) as newest
+      group by ${places} order by ${places} limit ${sql.lit(rowsAnsweredMax + 1)}`;
+  }
+
+  private groupSql(
+    { tag }: RecordUsageQuery,
+    group: UsageGroup | RecordGroup,
+  ): RawBuilder<unknown> {
+    if (group === "model" || group === "key_id" || group === "provider") return sql.ref(group);
+    if (group !== "tag") return sql`coalesce(${detailText(this.kind, recordMembers[group])}, '')`;
+    // Names of tags have dots, which are no path here.
+    const value =
+      this.kind === "sqlite"
+        ? sql`json_extract(detail, ${sql.lit(`$.tags."${tag}"`)})`
+        : sql`case when position('\\u0000' in detail) = 0 then detail::json -> 'tags' ->> ${sql.lit(tag ?? "")} end`;
+    return sql`coalesce(${value}, '')`;
+  }
+
+  private async countedFrom(query: RecordUsageQuery): Promise<number | undefined> {
+    const lengthMs = intervals[query.interval];
+    const {
+      rows: [row],
+    } = await sql<{ id: string }>`
+      select id from generations where workspace_id = ${query.workspaceId}
+        and id >= ${lowestIdAt(startOf(query, lengthMs))} and id < ${lowestIdAt(endOf(query, lengthMs))}
+      order by id desc limit 1 offset ${sql.lit(rowsReadMax)}`.execute(this.database);
+    return row && timeOfId(row.id);
+  }
+}
+
+const startOf = ({ fromMs }: RecordUsageQuery, lengthMs: number): number =>
+  Math.floor(fromMs / lengthMs) * lengthMs;
+const endOf = ({ toMs }: RecordUsageQuery, lengthMs: number): number =>
+  Math.ceil(toMs / lengthMs) * lengthMs;
+
+/** Returns the line of a row. */
+function lineOf(row: SumsRow, { interval, groupBy }: RecordUsageQuery): UsageLine {
+  const line: UsageLine = {
+    startMs: Number(row.bucket) * intervals[interval],
+    requests: Number(row["requests"]),
+    errors: Number(row["errors"]),
+    prompt_tokens: Number(row["prompt_tokens"]),
+    completion_tokens: Number(row["completion_tokens"]),
+    cached_tokens: Number(row["cached_tokens"]),
+    reasoning_tokens: Number(row["reasoning_tokens"]),
+    costNanoUsd: BigInt(row.cost_nano),
+  };
+  for (const name of groupBy) line[name] = String(row[name]);
+  return line;
+}

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { at, listAt } from "./at.ts";
+import { chatRequest } from "./chat-request.ts";
+import { errorOf } from "./error-envelope-of.ts";
+import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+
+describe.each(allEngines)("usage by what requests say of themselves, on %s", (_, freshUrl) => {
+  let stage: TwoWorkspaces;
+  beforeAll(async () => {
+    stage = await startTwoWorkspaces(freshUrl, { sandbox: true });
+    const ask = async (body: object, headers: Record<string, string> = {}): Promise<void> => {
+      const answer = await stage
+        .gateway()
+        .post(
+          "/chat/completions",
+          { ...chatRequest({ model: "sandbox/chat:free" }), ...body },
+          { headers },
+        );
+      expect(answer.status).toBe(200);
+      await answer.text();
+    };
+    const desk = { "x-title": "Desk" };
+    await ask({ user: "ada", metadata: { team: "blue", "cost.centre": "12" } }, desk);
+    await ask({ user: "ada", metadata: { team: "red" }, session_id: "s-1" }, desk);
+    await ask({ user: "ada" }, { "x-service-customer": "grace" });
+  }, 60_000);
+  afterAll(() => stage.stop());
+
+  const linesBy = async (group: string): Promise<readonly [unknown, unknown][]> => {
+    const answer = await stage.own("GET", `/analytics/usage?group_by=${group}`);
+    const body: unknown = await answer.json();
+    expect(answer.status).toBe(200);
+    expect(at(body, "counted_from")).toBe(null);
+    const name = group.startsWith("tag:")
+      ? "tag"
+      : group.replace(/^(preset|session)$/, "$1_id").replace(/.*,/, "");
+    return listAt(body, "data").map((line) => [at(line, name), at(line, "requests")]);
+  };
+
+  test("sums by app, customer, session, preset and tag, with null where none is named", async () => {
+    expect(await linesBy("app")).toEqual([
+      [null, 1],
+      ["Desk", 2],
+    ]);
+    expect(await linesBy("customer")).toEqual([
+      ["ada", 2],
+      ["grace", 1],
+    ]);
+    expect(await linesBy("session")).toEqual([
+      [null, 2],
+      ["s-1", 1],
+    ]);
+    expect(await linesBy("preset")).toEqual([[null, 3]]);
+    expect(await linesBy("tag:team")).toEqual([
+      [null, 1],
+      ["blue", 1],
+      ["red", 1],
+    ]);
+    expect(await linesBy("tag:cost.centre")).toEqual([
+      [null, 2],
+      ["12", 1],
+    ]);
+    expect(await linesBy("model,customer")).toHaveLength(2);
+  });
+
+  test("gives the same sums as the counters, in any time zone", async () => {
+    const read = async (query: string): Promise<number> => {
+      const answer = await stage.own("GET", `/analytics/usage?${query}`);
+      const lines = listAt(await answer.json(), "data");
+      return lines.reduce<number>((sum, line) => sum + Number(at(line, "tokens")), 0);
+    };
+    const counted = await read("group_by=model");
+    expect(await read("group_by=customer,model")).toBe(counted);
+    expect(await read("group_by=customer&time_zone=Asia/Tokyo")).toBe(counted);
+    expect(await read("group_by=app&interval=hour")).toBe(counted);
+  });
+
+  test("shows a workspace nothing of another, and refuses groups that it does not know", async () => {
+    const foreign = await stage.stranger("GET", "/analytics/usage?group_by=customer");
+    expect(listAt(await foreign.json(), "data")).toEqual([]);
+    for (const group of ["colour", "tag:", "tag:a b", "tag:a,tag:b"]) {
+      const refused = await stage.own(
+        "GET",
+        `/analytics/usage?group_by=${encodeURIComponent(group)}`,
+      );
+      expect(refused.status).toBe(400);
+      expect((await errorOf(refused)).message).toStartWith("group_by: must be among model, key");
+    }
+  });
+});
