@@ -98,21 +98,42 @@ export const getOrganization = defineEndpoint({
   },
 });
 
-/** Renames an organisation. */
+const changeSchema = z
+  .strictObject({
+    name: nameField.optional(),
+    second_factor_required: z
+      .boolean("must be true or false")
+      .optional()
+      .describe(
+        "Lets only members with a second factor enter the workspace, from their next request on. For owners who have one. " +
+          "Keys work as before.",
+      ),
+  })
+  .refine((change) => Object.keys(change).length > 0, {
+    message: "name or second_factor_required is required",
+    path: ["name"],
+  });
+
+/** Renames an organisation, or requires a second factor of its members. */
 export const changeOrganization = defineEndpoint({
   ...forSessions,
   method: "PATCH",
   path: "/organizations/:id",
   bodyBytesMax: accountBodyBytesMax,
-  summary: "Rename an organisation.",
-  body: nameSchema,
+  summary: "Change an organisation.",
+  body: changeSchema,
   response: organizationObjectSchema,
   async handle(context, { people }: Pick<Dependencies, "people">) {
     const organization = await people.organizations.findManaged(standingOf(context));
-    const { name } = context.body;
+    const { name = organization.name, second_factor_required: required } = context.body;
     context.changedIn = organization.workspaceId;
-    await people.organizations.rename(organization.id, name);
-    return context.json(organizationObject({ ...organization, name }));
+    if (required !== undefined) {
+      const { id: userId } = sessionOf(context).user;
+      await people.organizations.requireSecondFactor(organization, userId, required);
+    }
+    if (name !== organization.name) await people.organizations.rename(organization.id, name);
+    const secondFactorRequired = required ?? organization.secondFactorRequired;
+    return context.json(organizationObject({ ...organization, name, secondFactorRequired }));
   },
 });
 

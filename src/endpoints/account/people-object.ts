@@ -78,6 +78,12 @@ export const currentSessionSchema = lazily(() =>
       user: userObjectSchema(),
       workspace: workspaceObjectSchema(),
       scopes: z.array(z.string()),
+      barred_from: z
+        .string()
+        .nullable()
+        .describe(
+          "Name of the organisation that the session is kept out of, because it requires a second factor that the user lacks.",
+        ),
       features: z
         .object({
           card_payments: z.boolean(),
@@ -90,7 +96,7 @@ export const currentSessionSchema = lazily(() =>
 
 /** Returns the record of a request's session, and which optional parts the installation has. */
 export const currentSession = (
-  { session, user, workspace, role, scopes }: SessionCaller,
+  { session, user, workspace, role, scopes, barredFrom }: SessionCaller,
   features: AnswerOf<typeof currentSessionSchema>["features"],
 ): AnswerOf<typeof currentSessionSchema> => ({
   object: "session",
@@ -99,6 +105,7 @@ export const currentSession = (
   user: userObject(user),
   workspace: workspaceObject(workspace, role),
   scopes: [...scopes],
+  barred_from: barredFrom ?? null,
   features,
 });
 
@@ -142,6 +149,9 @@ export const organizationObjectSchema = lazily(() =>
       name: z.string(),
       workspace_id: z.string(),
       role: roleField,
+      second_factor_required: z
+        .boolean()
+        .describe("Whether members need a second factor to enter its workspace."),
       created_at: z.string(),
     })
     .meta({ id: "Organization" }),
@@ -156,6 +166,7 @@ export const organizationObject = (
   name: organization.name,
   workspace_id: organization.workspaceId,
   role: organization.role,
+  second_factor_required: organization.secondFactorRequired,
   created_at: new Date(organization.createdAtMs).toISOString(),
 });
 
@@ -168,6 +179,11 @@ export const memberObjectSchema = lazily(() =>
       name: z.string(),
       email: z.string(),
       role: roleField,
+      second_factor: z
+        .boolean()
+        .describe(
+          "Whether a password alone does not sign this member in: a code follows it, or passkeys and OpenID are used.",
+        ),
       joined_at: z.string(),
     })
     .meta({ id: "Member" }),
@@ -180,6 +196,7 @@ export const memberObject = (member: Member): AnswerOf<typeof memberObjectSchema
   name: member.name,
   email: member.email,
   role: member.role,
+  second_factor: member.secondFactor,
   joined_at: new Date(member.joinedAtMs).toISOString(),
 });
 

@@ -47,6 +47,7 @@ export async function operatorOf(
     workspace,
     role: "member",
     scopes: [],
+    barredFrom: undefined,
   };
 }
 

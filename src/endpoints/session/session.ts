@@ -82,7 +82,9 @@ export const changeSession = defineEndpoint({
         workspace.ownerUserId === user.id
           ? workspace.id
           : await people.sessions.personalWorkspaceId(user.id);
-      if (wanted !== own && !mine.some(({ workspaceId }) => workspaceId === wanted)) {
+      const entered = mine.find(({ workspaceId }) => workspaceId === wanted);
+      if (entered !== undefined) await people.organizations.assertMayEnter(entered, user.id);
+      if (wanted !== own && entered === undefined) {
         throw new GatewayError(
           "not_found",
           "There is no such workspace among yours. GET /workspaces lists them.",

@@ -6,6 +6,7 @@ import { scopes, type Scope } from "../keys/scopes.ts";
 import { workspaceRow, type PlanId, type Workspace } from "../workspaces/workspace-store.ts";
 import type { Invitation, Invitations } from "./invitations.ts";
 import type { PeopleTables } from "./people-tables.ts";
+import { hasSecondFactor, secondFactorMissing } from "./second-factors.ts";
 
 /** The most organisations that one person may own. */
 const ownedMax = 50;
@@ -19,6 +20,8 @@ export interface Organization {
   workspaceId: string;
   /** The role of the calling person in it. */
   role: Role;
+  /** Whether its members need a second factor to enter. */
+  secondFactorRequired: boolean;
 }
 
 /** A member of an organisation. */
@@ -28,6 +31,8 @@ export interface Member {
   email: string;
   role: Role;
   joinedAtMs: number;
+  /** Whether more than a password is needed to sign in as this person. */
+  secondFactor: boolean;
 }
 
 /** A person in an organisation. */
@@ -67,10 +72,11 @@ export class Organizations {
 
   /** Returns the organisations that a user is a member of, by age. */
   async of(userId: string): Promise<Organization[]> {
-    return this.rows(userId)
+    const rows = await this.rows(userId)
       .orderBy("organization.created_at_ms")
       .orderBy("organization.id")
       .execute();
+    return rows.map(organizationOf);
   }
 
   /**
@@ -86,7 +92,7 @@ export class Organizations {
           .executeTakeFirst()
       : undefined;
     if (found === undefined) throw noSuchOrganization();
-    return found;
+    return organizationOf(found);
   }
 
   /** Returns an organisation that the user may manage. Throws `not_found` or `forbidden`. */
@@ -134,7 +140,34 @@ export class Organizations {
       createdAtMs: nowMs,
       workspaceId: workspace.id,
       role: "owner",
+      secondFactorRequired: false,
     };
+  }
+
+  /**
+   * Requires a second factor of each member who enters, or no longer. Throws `forbidden` for all but
+   * owners, and `conflict` for an owner without one, who would be locked out.
+   */
+  async requireSecondFactor(organization: Organization, userId: string, required: boolean) {
+    if (organization.role !== "owner")
+      throw new GatewayError("forbidden", "Only owners may require a second factor.", {
+        param: "second_factor_required",
+      });
+    const { secondFactor } = await this.memberOf(
+      { organizationId: organization.id, userId },
+      this.options.database,
+    );
+    if (required && !secondFactor)
+      throw new GatewayError(
+        "conflict",
+        "second_factor_required: set up your own second factor first (POST /api/auth/two-factor/enable).",
+        { param: "second_factor_required" },
+      );
+    await this.options.database
+      .updateTable("organizations")
+      .set({ second_factor_required: required ? 1 : 0 })
+      .where("id", "=", organization.id)
+      .execute();
   }
 
   async rename(organizationId: string, name: string): Promise<void> {
@@ -145,12 +178,21 @@ export class Organizations {
       .execute();
   }
 
+  /** Throws `forbidden` where a member lacks the second factor that the organisation requires. */
+  async assertMayEnter({ id, name, secondFactorRequired }: Organization, userId: string) {
+    if (!secondFactorRequired) return;
+    const standing = { organizationId: id, userId };
+    const { secondFactor } = await this.memberOf(standing, this.options.database);
+    if (!secondFactor) throw secondFactorMissing(name);
+  }
+
   /** Returns its members, by the time of joining. */
   async members(organizationId: string): Promise<Member[]> {
-    return memberRows(this.options.database, organizationId)
+    const rows = await memberRows(this.options.database, organizationId)
       .orderBy("member.joined_at_ms")
       .orderBy("member.user_id")
       .execute();
+    return rows.map(personOf);
   }
 
   /** Throws `conflict` where a member has this address. */
@@ -301,7 +343,7 @@ export class Organizations {
           .executeTakeFirst()
       : undefined;
     if (found === undefined) throw noSuchMember();
-    return found;
+    return personOf(found);
   }
 
   private rows(userId: string, database: Kysely<PeopleTables> = this.options.database) {
@@ -315,9 +357,10 @@ export class Organizations {
         "organization.created_at_ms as createdAtMs",
         "workspace.id as workspaceId",
         "member.role",
+        "organization.second_factor_required as required",
       ])
       .where("member.user_id", "=", userId)
-      .$castTo<Organization>();
+      .$castTo<Omit<Organization, "secondFactorRequired"> & { required: number }>();
   }
 }
 
@@ -331,9 +374,26 @@ const memberRows = (database: Kysely<PeopleTables>, organizationId: string) =>
       "user.email",
       "member.role",
       "member.joined_at_ms as joinedAtMs",
+      hasSecondFactor.as("factor"),
     ])
     .where("member.organization_id", "=", organizationId)
-    .$castTo<Member>();
+    .$castTo<Omit<Member, "secondFactor"> & { factor: number }>();
+
+const personOf = ({
+  factor,
+  ...row
+}: Omit<Member, "secondFactor"> & { factor: number }): Member => ({
+  ...row,
+  secondFactor: Number(factor) === 1,
+});
+
+const organizationOf = ({
+  required,
+  ...row
+}: Omit<Organization, "secondFactorRequired"> & { required: number }): Organization => ({
+  ...row,
+  secondFactorRequired: required === 1,
+});
 
 /** Throws `conflict` where no owner would be left who may sign in. */
 async function assertOtherOwner(

@@ -145,7 +145,12 @@ export interface PeopleTables extends WorkspaceTables, PreferenceTables {
   };
   user_verifications: { id: string; expires_at: string };
   passkeys: { id: string; user_id: string; name: string | null; created_at: string | null };
-  organizations: { id: string; name: string; created_at_ms: number };
+  organizations: {
+    id: string;
+    name: string;
+    created_at_ms: number;
+    second_factor_required: Generated<number>;
+  };
   organization_members: {
     organization_id: string;
     user_id: string;

@@ -7,6 +7,7 @@ import type { Scope } from "../keys/scopes.ts";
 import type { Workspace } from "../workspaces/workspace-store.ts";
 import { isRole, scopesOf, type Role } from "./organizations.ts";
 import type { PeopleTables } from "./people-tables.ts";
+import { hasSecondFactor, secondFactorMissing } from "./second-factors.ts";
 
 /** A user, in the form in which the API shows one. */
 export interface Person {
@@ -33,6 +34,11 @@ export interface SessionCaller {
   /** The user's present role in that workspace. */
   role: Role;
   scopes: readonly Scope[];
+  /**
+   * The organisation that the session would be in, and is not: it requires a second factor, which
+   * the user lacks.
+   */
+  barredFrom: string | undefined;
 }
 
 /** Milliseconds after signing in for which a session counts as fresh. */
@@ -113,6 +119,8 @@ export class SessionReader {
     if (row === undefined || Date.parse(row.expires_at) <= nowMs) return undefined;
     const place = this.placeOf(row);
     if (place === undefined) return undefined;
+    if (namedWorkspaceId !== undefined && place.barredFrom !== undefined)
+      throw secondFactorMissing(place.barredFrom);
     if (namedWorkspaceId !== undefined && place.workspace.id !== namedWorkspaceId) {
       throw new GatewayError(
         "forbidden",
@@ -153,6 +161,7 @@ export class SessionReader {
           .onRef("member.organization_id", "=", "active.organization_id")
           .onRef("member.user_id", "=", "user.id"),
       )
+      .leftJoin("organizations as organization", "organization.id", "active.organization_id")
       .select([
         "session.id",
         "session.created_at",
@@ -165,6 +174,9 @@ export class SessionReader {
         "own.id as own_id",
         "active.id as active_id",
         "member.role",
+        "organization.name as organization_name",
+        "organization.second_factor_required as factor_required",
+        hasSecondFactor.as("factor"),
       ])
       .where("session.token", "=", token)
       .where("user.blocked_at_ms", "is", null)
@@ -173,18 +185,23 @@ export class SessionReader {
 
   /**
    * Returns the active workspace while its user may enter it and it is not blocked, or else the
-   * personal one.
+   * personal one, with the organisation that requires a second factor where that is the reason.
    */
   private placeOf(row: {
     own_id: string | null;
     active_id: string | null;
     role: string | null;
-  }): { workspace: Workspace; role: Role } | undefined {
+    organization_name: string | null;
+    factor_required: number | null;
+    factor: number;
+  }): Pick<SessionCaller, "workspace" | "role" | "barredFrom"> | undefined {
     const active = row.active_id === null ? undefined : this.options.workspace(row.active_id);
-    if (active !== undefined && !active.blocked && row.role !== null && isRole(row.role))
-      return { workspace: active, role: row.role };
+    const isIn = active !== undefined && !active.blocked && row.role !== null && isRole(row.role);
+    const isBarred = row.factor_required === 1 && Number(row.factor) !== 1;
+    if (isIn && !isBarred) return { workspace: active, role: row.role, barredFrom: undefined };
     const own = row.own_id === null ? undefined : this.options.workspace(row.own_id);
-    return own === undefined ? undefined : { workspace: own, role: "owner" };
+    const barredFrom = isIn ? (row.organization_name ?? active.name) : undefined;
+    return own === undefined ? undefined : { workspace: own, role: "owner", barredFrom };
   }
 }
 

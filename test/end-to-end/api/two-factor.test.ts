@@ -119,6 +119,54 @@ describe.each(allEngines)("a second factor on %s", (_, freshUrl) => {
     expect(outcomes("sign-in: backup code")).toEqual(new Set([200, 401]));
   });
 
+  test("is required of members by an owner who has one, from their next request on", async () => {
+    const { owner } = peopled;
+    const made = await owner.json("POST", "/organizations", { name: "Acme" });
+    const [id, workspaceId] = [textAt(made, "id"), textAt(made, "workspace_id")];
+    const admin = peopled.stranger();
+    const invited = await owner.json("POST", `/organizations/${id}/invitations`, {
+      email: "admin@example.com",
+      role: "admin",
+    });
+    const joined = await admin.ask("POST", "/api/auth/sign-up", {
+      name: "Adam Admin",
+      email: "admin@example.com",
+      password: "the admin's long password",
+      invitation_token: new URL(textAt(invited, "url")).searchParams.get("token"),
+    });
+    expect(joined.status).toBe(200);
+    await admin.json("PATCH", "/session", { workspace_id: workspaceId });
+    const require = (browser: Browser, required: boolean): Promise<Response> =>
+      browser.api("PATCH", `/organizations/${id}`, { second_factor_required: required });
+    expect((await require(admin, true)).status).toBe(403);
+    expect((await require(peopled.stranger(), true)).status).toBe(401);
+    expect((await require(owner, true)).status).toBe(200);
+    const members = await owner.json("GET", `/organizations/${id}/members`);
+    expect(listAt(members, "data").map((member) => at(member, "second_factor"))).toEqual([
+      true,
+      false,
+    ]);
+    const outside = await admin.json("GET", "/session");
+    expect(at(outside, "barred_from")).toBe("Acme");
+    expect(at(outside, "workspace.id")).not.toBe(workspaceId);
+    const entering = await admin.api("PATCH", "/session", { workspace_id: workspaceId });
+    expect([entering.status, at(await entering.json(), "error.metadata.reason")]).toEqual([
+      403,
+      "second_factor_required",
+    ]);
+    const begun = await post(admin, "/two-factor/enable", {
+      password: "the admin's long password",
+    });
+    const code = codeOf(textAt(begun.answer, "totp_uri"), Date.now());
+    expect((await post(admin, "/two-factor/confirm", { code })).status).toBe(200);
+    await admin.json("PATCH", "/session", { workspace_id: workspaceId });
+    const inside = await admin.json("GET", "/session");
+    expect([at(inside, "barred_from"), at(inside, "workspace.id")]).toEqual([null, workspaceId]);
+    const audit = listAt(await admin.json("GET", "/security/audit?limit=50"), "data");
+    expect(audit.map((entry) => textAt(entry, "action"))).toContain("PATCH /organizations/:id");
+    expect((await require(owner, false)).status).toBe(200);
+  });
+
   test("is disabled with the password", async () => {
     expect(
       (await post(peopled.owner, "/two-factor/disable", { password: "not the password" })).status,

@@ -12,6 +12,7 @@ import { mcpServers } from "./accounts/2026-11-28-mcp-servers.ts";
 import { operatorKeys } from "./accounts/2026-11-28-operator-keys.ts";
 import { passedCaps } from "./2026-11-28-passed-caps.ts";
 import { passthroughKeys } from "./accounts/2026-11-28-passthrough-keys.ts";
+import { requiredSecondFactors } from "./accounts/2026-11-28-required-second-factors.ts";
 import { runs } from "./accounts/2026-11-28-runs.ts";
 import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedBatches } from "./2026-11-28-stored-batches.ts";
@@ -37,6 +38,7 @@ export const migrations: readonly Migration[] = [
   operatorKeys,
   passedCaps,
   passthroughKeys,
+  requiredSecondFactors,
   runs,
   senderDays,
   storedBatches,
