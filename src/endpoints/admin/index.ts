@@ -30,6 +30,7 @@ import { listPlans } from "./plans.ts";
 import { listSettings, reloadSettings } from "./settings.ts";
 import { listSmokeTests, runSmokeTests } from "./smoke-tests.ts";
 import { clearUpstream, listUpstreams } from "./upstreams.ts";
+import { userUsage, workspaceUsage } from "./usage-of.ts";
 import { northStar, overview, serviceUsage } from "./usage.ts";
 import { approvePrompt, listReviews, rejectPrompt } from "../hub/prompts.ts";
 
@@ -39,6 +40,7 @@ export const operatorEndpoints: readonly Endpoint<Dependencies>[] = [
   listGrants,
   listUsers,
   getUser,
+  userUsage,
   changeUser,
   deleteUser,
   endUserSessions,
@@ -46,6 +48,7 @@ export const operatorEndpoints: readonly Endpoint<Dependencies>[] = [
   removeSecondFactor,
   listAllWorkspaces,
   getWorkspace,
+  workspaceUsage,
   changeAnyWorkspace,
   clearAllowlist,
   listPlans,

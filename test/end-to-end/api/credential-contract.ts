@@ -414,6 +414,16 @@ export const contract: Record<string, ContractRow> = {
   ...operatorRows,
   "GET /admin/workspaces": operators,
   "GET /admin/workspaces/:id": { ...operators, path: "/admin/workspaces/ws_none", accepted: 404 },
+  "GET /admin/workspaces/:id/usage": {
+    ...operators,
+    path: "/admin/workspaces/ws_none/usage",
+    accepted: 404,
+  },
+  "GET /admin/users/:id/usage": {
+    ...operators,
+    path: "/admin/users/usr_none/usage",
+    accepted: 404,
+  },
   "PATCH /admin/workspaces/:id": { ...operators, path: "/admin/workspaces/ws_none", accepted: 404 },
   "GET /admin/plans": operators,
   "GET /admin/settings": operators,
