@@ -113,7 +113,7 @@ function recordOf(index: number, atMs: number, plan: LivelyPlan, draw: () => num
     ...[id, atMs, plan.workspaceId, keyId, "chat", model.id, model.id, provider, model.id],
     ...[null, status, status === "completed" ? "stop" : null, streamed, prompt, completion, cost],
     ...[latencyMs, streamed === 1 ? 150 + Math.round(draw() * 500) : null, JSON.stringify(detail)],
-  ];
+  ] as (string | number | null)[];
 }
 
 const hours = `insert into usage_hours

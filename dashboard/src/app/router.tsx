@@ -37,6 +37,7 @@ const filterNames = [
   "second",
   "limit",
   "sum",
+  "tag",
   "sort",
   "q",
 ] as const;

@@ -2,7 +2,8 @@ import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-route
 import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
 import { AlertBell } from "./alert-bell.tsx";
 import { Icon } from "./icon.tsx";
-import { Button, Select, Skeleton } from "../ui/parts.tsx";
+import { Modal } from "../ui/overlay.tsx";
+import { Button, Problem, Select, Skeleton } from "../ui/parts.tsx";
 import { RowMenu } from "../ui/row-menu.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
 import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
@@ -75,6 +76,9 @@ function WorkspaceSwitch() {
           options={workspaces.data.map(({ id, name }) => [id, name] as const)}
         />
       )}
+      <Modal title="Workspace" open={enter.error !== null} onClose={() => enter.reset()}>
+        <Problem error={enter.error} />
+      </Modal>
     </div>
   );
 }
@@ -159,7 +163,7 @@ export function Shell() {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new path closes the menu.
   useEffect(() => setOpen(false), [path]);
-  const { isLoading } = useSession();
+  const { data: session, isLoading } = useSession();
   return (
     <div className={style.shell}>
       <a className={style.skip} href="#content">
@@ -188,6 +192,12 @@ export function Shell() {
             <div className={style.unknown}>
               <Skeleton height={320} />
             </div>
+          ) : null}
+          {typeof session?.barred_from === "string" ? (
+            <p className={style.barred} role="status">
+              {session.barred_from} requires a second factor.{" "}
+              <Link to="/account">Set one up in your account</Link> to enter it.
+            </p>
           ) : null}
           <Outlet />
         </main>

@@ -66,6 +66,7 @@ export type CurrentSession = {
   "user": User;
   "workspace": Workspace;
   "scopes": readonly (string)[];
+  "barred_from": string | null;
   "features": {
     "card_payments": boolean;
     "referrals": boolean;
@@ -752,6 +753,7 @@ export interface Answers {
     "to": string;
     "interval": "hour" | "day";
     "time_zone": string;
+    "counted_from": string | null;
     "data": readonly ({
       "requests": number;
       "errors": number;
@@ -1170,7 +1172,8 @@ export interface Bodies {
     "name": string;
   };
   "PATCH /organizations/{id}": {
-    "name": string;
+    "name"?: string;
+    "second_factor_required"?: boolean;
   };
   "DELETE /organizations/{id}": {
     "confirm"?: boolean;

@@ -12,6 +12,7 @@ const page = (path: string, label: string): Remedy => ({ href: `/dashboard${path
 const byReason: Readonly<Record<string, Remedy>> = {
   balance_too_low: page("/credits", "Look at the credits"),
   key_limit_reached: page("/keys", "Look at the caps of keys"),
+  second_factor_required: page("/account", "Set up a second factor"),
   budget_reached: page("/budgets", "Look at the budgets"),
 };
 

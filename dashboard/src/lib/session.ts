@@ -7,6 +7,8 @@ export interface Session {
   user: { id: string; name: string; email: string; operator: boolean };
   workspace: { id: string; name: string; role: string; organization_id: string | null };
   scopes: readonly string[];
+  /** The organisation that requires a second factor, which the person lacks. */
+  barred_from: string | null;
   /** Which optional parts the operator has set up. */
   features: { card_payments: boolean; referrals: boolean };
 }

@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
+import { geometryFindings } from "./geometry.ts";
 import { expectSound, settled, tabTo } from "./screen.ts";
 
 /** The text of what a click saves. */
@@ -237,6 +238,61 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     const [head, ...lines] = (await saved(page, "Download CSV")).split("\n");
     expect(head).toStartWith("bucket,model,provider,key_id,requests");
     expect(lines).toHaveLength((json as unknown[]).length);
+    await screen.close();
+  });
+
+  test("filters are saved as views under a name, and usage is counted by customer and tag", async () => {
+    const sent = await scene.chat({
+      model: "sandbox/chat:free",
+      messages: [{ role: "user", content: "Hello" }],
+      user: "customer-7",
+      metadata: { team: "blue" },
+    });
+    expect(sent.status).toBe(200);
+    await sent.text();
+    const screen = await scene.open("developer", "/activity?status=failed");
+    const { page } = screen;
+    await page.getByRole("button", { name: "Views" }).click();
+    await page.getByLabel("Name of the filters that are set now").fill("Failures");
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.getByRole("button", { name: "Failures", exact: true }).waitFor();
+    await expectSound(screen);
+    await screen.close();
+    const other = await scene.open("developer", "/activity", "phone");
+    await other.page.getByRole("button", { name: "Views" }).click();
+    await other.page.getByRole("button", { name: "Failures", exact: true }).click();
+    await other.page.waitForURL(/status=failed/);
+    await other.page.getByRole("button", { name: "Views" }).click();
+    await other.page.getByRole("button", { name: "Remove Failures" }).click();
+    await other.page.getByText("No view yet.").waitFor();
+    await expectSound(other);
+    await other.go(`${scene.origin}/dashboard/usage?figure=requests&group=customer`);
+    const table = other.page.getByRole("table").last();
+    await table.getByText("customer-7").waitFor();
+    await other.page.getByLabel("Group", { exact: true }).selectOption("tag");
+    await other.page.getByLabel("Name of the tag").fill("team");
+    await other.page.keyboard.press("Enter");
+    await table.getByText("blue").waitFor();
+    await expectSound(other);
+    await other.close();
+  });
+
+  test("an operator opens the page of a workspace and of a person, with what each is used for", async () => {
+    const screen = await scene.open("operator", "/operator?group=workspaces");
+    const { page } = screen;
+    await page.getByRole("link", { name: "Acme & Sons" }).click();
+    await page.getByRole("heading", { name: "Acme & Sons" }).waitFor();
+    await page.getByRole("group", { name: "Usage by model" }).getByText("acme/large").waitFor();
+    await expectSound(screen);
+    expect(await geometryFindings(page)).toEqual([]);
+    await screen.go(`${scene.origin}/dashboard/operator?group=people`);
+    await page.getByRole("link", { name: "Owner Example" }).click();
+    await page.getByRole("heading", { name: "Owner Example" }).waitFor();
+    await page.getByRole("group", { name: "Usage by model" }).getByText("acme/large").waitFor();
+    await expectSound(screen);
+    expect(await geometryFindings(page)).toEqual([]);
+    await page.getByRole("group", { name: "Organisations" }).getByRole("link").click();
+    await page.getByRole("heading", { name: "Acme & Sons" }).waitFor();
     await screen.close();
   });
 

@@ -152,6 +152,24 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await page.getByLabel("Code of the app").fill(codeOf(uri ?? "", Date.now()));
     await page.getByRole("button", { name: "Turn it on" }).click();
     await page.getByText("authenticator app", { exact: true }).waitFor();
+    // An owner who has one may require it; a member without it is shown the way.
+    await screen.go(`${scene.origin}/dashboard/members`);
+    await page.getByRole("button", { name: "Require a second factor" }).click();
+    await page.getByRole("button", { name: "Require it", exact: true }).click();
+    await page.getByText("required of all members").waitFor();
+    await expectSound(screen);
+    const barred = await scene.open("developer", "/account", "phone");
+    await barred.page.getByText("Acme & Sons requires a second factor.").waitFor();
+    await barred.page.getByLabel("Workspace", { exact: true }).selectOption(scene.workspaceId);
+    await barred.page
+      .getByRole("alert")
+      .getByText(/Set one up in your account/)
+      .waitFor();
+    expect(barred.problems.splice(0)).toEqual(["403 PATCH /api/v1/session"]);
+    await barred.page.keyboard.press("Escape");
+    await barred.close();
+    await page.getByRole("button", { name: "Require it no longer" }).click();
+    await page.getByText("left to each member").waitFor();
     await screen.close();
   });
 

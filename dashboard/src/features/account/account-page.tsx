@@ -30,6 +30,7 @@ import {
   rename,
   sessionsQuery,
 } from "./api.ts";
+import { deviceOf } from "../../lib/device.ts";
 import { SignInCard } from "./sign-in-card.tsx";
 
 const themes = [
@@ -115,15 +116,20 @@ function Sessions() {
             columns={[
               {
                 head: "Device",
-                cell: ({ user_agent: agent }) => agent ?? "unknown",
+                phone: "title",
+                cell: ({ user_agent: agent }) => (
+                  <span title={agent ?? undefined}>{deviceOf(agent)}</span>
+                ),
               },
-              { head: "Address", cell: ({ address }) => address ?? "–" },
+              { head: "Address", phone: "figure", cell: ({ address }) => address ?? "–" },
               {
                 head: "Began",
+                phone: "when",
                 cell: ({ created_at: at }) => <Moment at={at} />,
               },
               {
                 head: "Actions",
+                phone: "state",
                 cell: ({ id, current }) =>
                   current ? (
                     <Status kind="good">this one</Status>

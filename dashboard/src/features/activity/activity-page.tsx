@@ -23,6 +23,7 @@ import {
 import { type Change, Filters, defaultRange } from "./filters.tsx";
 import { GenerationDrawer, useStepKeys } from "./generation-drawer.tsx";
 import { ColumnChoice, useHiddenColumns, GenerationsTable } from "./generations-table.tsx";
+import { SavedViews } from "../views/saved-views.tsx";
 import { RangeStrip } from "./range-strip.tsx";
 
 const route = getRouteApi("/activity");
@@ -76,6 +77,11 @@ export function ActivityPage() {
               <Status kind="good">{newer.data?.text}</Status>
             </Button>
           ) : null}
+          <SavedViews
+            page="activity"
+            search={search}
+            onChoose={(chosen) => void navigate({ search: chosen })}
+          />
           <ColumnChoice hidden={hidden ?? []} />
           <Button look="plain" onClick={() => void query.refetch()}>
             Refresh

@@ -11,6 +11,7 @@ export interface Organization {
   name: string;
   role: Role;
   workspace_id: string;
+  second_factor_required: boolean;
 }
 
 /** Somebody in an organisation. */
@@ -19,6 +20,8 @@ export interface Member {
   name: string;
   email: string;
   role: Role;
+  /** Whether a password alone does not sign this member in. */
+  second_factor: boolean;
   joined_at: string;
 }
 
@@ -58,6 +61,11 @@ export const createOrganization = (name: string) =>
   request<Organization>("/organizations", sending("POST /organizations", { name }));
 export const renameOrganization = ({ id, name }: { id: string; name: string }) =>
   request(`/organizations/${id}`, sending("PATCH /organizations/{id}", { name }));
+export const requireSecondFactor = ({ id, required }: { id: string; required: boolean }) =>
+  request(
+    `/organizations/${id}`,
+    sending("PATCH /organizations/{id}", { second_factor_required: required }),
+  );
 export const deleteOrganization = ({ id, confirm }: { id: string; confirm: boolean }) =>
   request(`/organizations/${id}`, sending("DELETE /organizations/{id}", { confirm }));
 export const invite = ({ id, ...body }: { id: string; email: string; role: Role }) =>

@@ -10,6 +10,7 @@ import {
   Problem,
   Select,
   Moment,
+  Status,
 } from "../../ui/parts.tsx";
 import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
@@ -25,6 +26,7 @@ import {
   type RevokedKeys,
   renameOrganization,
 } from "./api.ts";
+import { RequiredFactor } from "./required-factor.tsx";
 import { Invitations, rolesFor } from "./invitations.tsx";
 
 const kept = [
@@ -196,6 +198,11 @@ export function OrganizationCard({ organization }: { organization: Organization 
                 { head: "E-mail", cell: ({ email }) => email },
                 { head: "Role", cell: roleOf },
                 {
+                  head: "Second factor",
+                  cell: ({ second_factor: has }) =>
+                    has ? <Status kind="good">yes</Status> : <Status>no</Status>,
+                },
+                {
                   head: "Since",
                   cell: ({ joined_at: at }) => <Moment at={at} />,
                 },
@@ -218,6 +225,7 @@ export function OrganizationCard({ organization }: { organization: Organization 
         </LoadedPages>
       </Card>
       {manages ? <Invitations organization={organization} /> : null}
+      {own === "owner" ? <RequiredFactor organization={organization} /> : null}
       {own === "owner" ? <Settings key={name} organization={organization} /> : null}
       <RemoveMember
         organization={organization}

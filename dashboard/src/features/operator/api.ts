@@ -1,6 +1,7 @@
 import type { Bodies } from "../../lib/api-types.ts";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { type List, queryOf, request, type Sending } from "../../lib/api.ts";
+import type { Usage } from "../usage/api.ts";
 import {
   type ActivityFilters,
   type Generation,
@@ -93,6 +94,38 @@ export interface Setting {
   variable: string | null;
 }
 
+/** Sums of the whole service, by day, model, provider or workspace. */
+export interface ServiceUsage {
+  from: string;
+  to: string;
+  data: readonly (Sums & {
+    id: string;
+    prompt_tokens?: number;
+    completion_tokens?: number;
+    attempts?: number;
+    failures?: number;
+  })[];
+}
+
+/** A workspace with the number of its keys and members. */
+export interface WorkspaceDetails extends Workspace {
+  owner_user_id: string | null;
+  created_at: string;
+  monthly_balance: number;
+  topup_balance: number;
+  members: number;
+  llm_keys: number;
+  management_keys: number;
+}
+
+/** A person with the ways to sign in, the sessions and the organisations. */
+export interface PersonDetails extends Person {
+  created_at: string;
+  sign_in: { password: boolean; passkeys: number; providers: readonly string[] };
+  sessions: readonly { id: string; updated_at: string; user_agent: string | null }[];
+  organizations: readonly { id: string; name: string; role: string; workspace_id: string }[];
+}
+
 const reading = <Answer>(path: string) =>
   queryOptions({ queryKey: ["operator", path], queryFn: () => request<Answer>(path) });
 
@@ -103,6 +136,26 @@ export const workspacesQuery = (search: string | undefined) =>
   );
 export const peopleQuery = (search: string | undefined) =>
   reading<List<Person> & { total: number }>(`/admin/users${queryOf({ search, limit: 50 })}`);
+export const serviceUsageQuery = (group: "day" | "model" | "provider" | "workspace") =>
+  reading<ServiceUsage>(`/admin/usage${queryOf({ days: 30, group_by: group })}`);
+export const workspaceQuery = (id: string) =>
+  reading<WorkspaceDetails>(`/admin/workspaces/${encodeURIComponent(id)}`);
+export const personQuery = (id: string) =>
+  reading<PersonDetails>(`/admin/users/${encodeURIComponent(id)}`);
+
+const dayMs = 86_400_000;
+
+/** The usage of a workspace, or of a person's keys, by model over the last 30 days. */
+export function usageOfQuery(kind: "workspaces" | "users", id: string) {
+  const toMs = Math.ceil(Date.now() / dayMs) * dayMs;
+  return reading<Usage>(
+    `/admin/${kind}/${encodeURIComponent(id)}/usage${queryOf({
+      from: new Date(toMs - 30 * dayMs).toISOString(),
+      to: new Date(toMs).toISOString(),
+      group_by: "model",
+    })}`,
+  );
+}
 export const plansQuery = reading<List<Plan>>("/admin/plans");
 export const upstreamsQuery = reading<List<Upstream>>("/admin/upstreams");
 export const errorsQuery = reading<Errors>("/admin/errors?days=7");

@@ -20,6 +20,8 @@ import { Table } from "../../ui/table.tsx";
 import { errorsQuery, type Overview, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
 import { People } from "./people.tsx";
 import { Requests } from "./requests.tsx";
+import { PersonPage, WorkspacePage } from "./subject-pages.tsx";
+import { ServiceUsageCards } from "./usage-card.tsx";
 import { Upstreams } from "./upstreams.tsx";
 import { Workspaces } from "./workspaces.tsx";
 
@@ -70,6 +72,7 @@ function Glance() {
               note={`${count(upstreams.in_trouble)} in trouble`}
             />
           </Stats>
+          <ServiceUsageCards />
           <Card title="People and workspaces">
             <Facts
               rows={[
@@ -251,7 +254,7 @@ const sections = [
 
 /** The installation: who is on it, what it costs, what fails, and how it is set up. */
 export function OperatorPage() {
-  const { group, q } = route.useSearch();
+  const { group, q, id } = route.useSearch();
   const navigate = route.useNavigate();
   const { data: session } = useSession();
   const shown = sections.find(([id]) => id === group)?.[0] ?? "glance";
@@ -278,8 +281,12 @@ export function OperatorPage() {
         onChoose={(id) => void navigate({ search: { group: id } })}
       />
       {shown === "glance" ? <Glance /> : null}
-      {shown === "workspaces" ? <Workspaces search={q} onSearch={search} /> : null}
-      {shown === "people" ? <People search={q} onSearch={search} /> : null}
+      {shown === "workspaces" && id === undefined ? (
+        <Workspaces search={q} onSearch={search} />
+      ) : null}
+      {shown === "people" && id === undefined ? <People search={q} onSearch={search} /> : null}
+      {id !== undefined && shown === "workspaces" ? <WorkspacePage id={id} /> : null}
+      {id !== undefined && shown === "people" ? <PersonPage id={id} /> : null}
       {shown === "plans" ? <Plans /> : null}
       {shown === "requests" ? <Requests /> : null}
       {shown === "providers" ? <Upstreams /> : null}

@@ -1,6 +1,7 @@
 import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { Actions, Button, Card, Empty, Loaded, Status, Moment } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { peopleQuery } from "./api.ts";
@@ -37,9 +38,13 @@ export function People({
               columns={[
                 {
                   head: "Name",
-                  cell: ({ name, email }) => (
+                  cell: ({ id, name, email }) => (
                     <>
-                      <div>{name}</div>
+                      <div>
+                        <Link to="/operator" search={{ group: "people", id }}>
+                          {name}
+                        </Link>
+                      </div>
                       {email}
                     </>
                   ),

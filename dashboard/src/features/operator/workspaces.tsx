@@ -1,6 +1,7 @@
 import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { usd } from "../../lib/format.ts";
 import { Modal } from "../../ui/overlay.tsx";
@@ -21,16 +22,23 @@ import { type Workspace, plansQuery, workspacesQuery } from "./api.ts";
 import style from "../../ui/ui.module.css";
 import { ChangeProblem, SearchField, useChange } from "./changes.tsx";
 
+const buckets = [
+  ["monthly", "monthly credits, which lapse with the month"],
+  ["topup", "like a top-up, which stays until it is spent"],
+] as const;
+
 /** Gives credits: what a support case or a trial needs. */
 function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => void }) {
   const [amount, setAmount] = useState("");
   const [description, setDescription] = useState("");
+  const [bucket, setBucket] = useState<(typeof buckets)[number][0]>("monthly");
   const grant = useChange();
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const body = {
       workspace_id: workspace.id,
       amount: Number(amount),
+      bucket,
       ...(description === "" ? {} : { description }),
     };
     grant.mutate(
@@ -43,10 +51,10 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
       <p>
         {workspace.name} has {usd(workspace.balance)}.
       </p>
-      <Field
-        label="Credits in USD"
-        hint="Monthly credits: they are spent first and lapse with the month."
-      >
+      <Field label="Kind">
+        {(id) => <Select id={id} value={bucket} options={buckets} onChange={setBucket} />}
+      </Field>
+      <Field label="Credits in USD">
         {(id) => (
           <Input
             id={id}
@@ -153,7 +161,9 @@ export function Workspaces({
                   head: "Name",
                   cell: ({ id, name }) => (
                     <>
-                      <Name>{name}</Name>
+                      <Link to="/operator" search={{ group: "workspaces", id }}>
+                        <Name>{name}</Name>
+                      </Link>
                       <code>{id}</code>
                     </>
                   ),

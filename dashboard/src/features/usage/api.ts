@@ -15,6 +15,11 @@ export interface UsageRow {
   model?: string;
   key_id?: string;
   provider?: string | null;
+  app?: string | null;
+  customer?: string | null;
+  preset_id?: string | null;
+  session_id?: string | null;
+  tag?: string | null;
   requests: number;
   errors: number;
   tokens: number;
@@ -32,10 +37,20 @@ export interface Usage extends List<UsageRow> {
   interval: "hour" | "day";
   /** Whose days are counted; hours are those of UTC. */
   time_zone: string;
+  /** Where the counted records begin, if there are too many; null where all are counted. */
+  counted_from: string | null;
 }
 
 /** What the API groups usage by. */
-export type UsageGroup = "model" | "key" | "provider";
+export type UsageGroup =
+  | "model"
+  | "key"
+  | "provider"
+  | "app"
+  | "customer"
+  | "preset"
+  | "session"
+  | "tag";
 
 const dayMs = 86_400_000;
 /** Up to here a range is shown by the hour. */
@@ -74,6 +89,7 @@ export function usageQuery({
   range,
   group,
   second,
+  tag = "",
   before = false,
   local = false,
 }: {
@@ -81,6 +97,8 @@ export function usageQuery({
   group?: UsageGroup | undefined;
   /** Divides each group once more. */
   second?: UsageGroup | undefined;
+  /** The name of the tag, where usage is grouped by one. */
+  tag?: string;
   before?: boolean;
   /** Counts the days of the person's zone, where the range is short enough. */
   local?: boolean;
@@ -91,15 +109,19 @@ export function usageQuery({
   const whole = zoned ?? inUtc;
   const { fromMs, toMs } = before ? rangeBefore(whole) : whole;
   const zone = zoned === undefined ? undefined : timeZone();
+  const groups = [group, second === group ? undefined : second]
+    .filter((each) => each !== undefined && (each !== "tag" || tag !== ""))
+    .map((each) => (each === "tag" ? `tag:${tag}` : each))
+    .join(",");
   return queryOptions({
-    queryKey: ["usage", fromMs, toMs, interval, group, second, zone],
+    queryKey: ["usage", fromMs, toMs, interval, groups, zone],
     queryFn: () =>
       request<Usage>(
         `/analytics/usage${queryOf({
           from: new Date(fromMs).toISOString(),
           to: new Date(toMs).toISOString(),
           interval,
-          group_by: second === undefined || second === group ? group : `${group},${second}`,
+          group_by: groups || undefined,
           time_zone: zone,
         })}`,
       ),
@@ -119,12 +141,16 @@ export type PageGroup = UsageGroup | "person";
 export interface Names {
   keys: ReadonlyMap<string, { name: string; person: string }>;
   people: ReadonlyMap<string, string>;
+  presets: ReadonlyMap<string, string>;
 }
 
 /** The group of a row, by its name. */
-export function groupOf(row: UsageRow, group: PageGroup, { keys, people }: Names): string {
+export function groupOf(row: UsageRow, group: PageGroup, { keys, people, presets }: Names): string {
   if (group === "model") return row.model ?? "unknown";
-  if (group === "provider") return row.provider ?? "none";
+  if (group === "preset") return presets.get(row.preset_id ?? "") ?? row.preset_id ?? "none";
+  if (group === "session") return row.session_id ?? "none";
+  if (group === "provider" || group === "app" || group === "customer" || group === "tag")
+    return row[group] ?? "none";
   const key = keys.get(row.key_id ?? "");
   if (group === "key") return key?.name ?? row.key_id ?? "unknown";
   return key === undefined ? "unknown" : (people.get(key.person) ?? key.person);

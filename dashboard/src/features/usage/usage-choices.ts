@@ -12,6 +12,11 @@ export const groups = [
   ["provider", "by provider"],
   ["key", "by key"],
   ["person", "by person"],
+  ["app", "by app"],
+  ["customer", "by customer"],
+  ["preset", "by preset"],
+  ["session", "by session"],
+  ["tag", "by tag"],
 ] as const;
 
 /** Heads of the columns that name a group. */
@@ -20,6 +25,11 @@ export const heads = {
   provider: "Provider",
   key: "Key",
   person: "Person",
+  app: "App",
+  customer: "Customer",
+  preset: "Preset",
+  session: "Session",
+  tag: "Tag",
 } as const;
 
 /** How many groups have a row of their own; the others are summed. */
@@ -39,6 +49,8 @@ export const chosenOf = (search: Readonly<Record<string, string | undefined>>) =
   figure: choiceOf(figures, search["figure"]) ?? "cost",
   group: choiceOf(groups, search["group"]) ?? "model",
   second: choiceOf(groups, search["second"]),
+  /** The name of the tag that requests are grouped by. */
+  tag: search["tag"] ?? "",
   limit: choiceOf(limits, search["limit"]) ?? limits[0][0],
   isCumulative: search["sum"] === "up",
   isLocal: search["days"] === "local",

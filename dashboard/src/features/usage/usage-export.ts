@@ -13,6 +13,11 @@ const columns = [
   "cached_tokens",
   "reasoning_tokens",
   "cost",
+  "app",
+  "customer",
+  "preset_id",
+  "session_id",
+  "tag",
 ] as const;
 
 /** Text cells that a spreadsheet would take for a formula are kept from it. */

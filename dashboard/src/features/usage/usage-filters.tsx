@@ -61,7 +61,7 @@ export function UsageFilters({
   range: RangeSearch;
   onChange: Change;
 }) {
-  const { figure, group, second, limit, isCumulative, isLocal } = chosen;
+  const { figure, group, second, tag, limit, isCumulative, isLocal } = chosen;
   const isOwn = from !== undefined;
   const chooseRange = (value: string): void => {
     const todayMs = Date.parse(startOf(dayOf(Date.now())));
@@ -96,6 +96,19 @@ export function UsageFilters({
           options={[["", "not divided"], ...groups.filter(([each]) => each !== group)]}
           onChange={(value) => onChange({ second: value || undefined })}
         />
+        {group === "tag" || second === "tag" ? (
+          <Input
+            aria-label="Name of the tag"
+            placeholder="Name of the tag"
+            title="A member of the requests' metadata, such as team"
+            defaultValue={tag}
+            onBlur={(event) => onChange({ tag: event.target.value.trim() || undefined })}
+            onKeyDown={(event) => {
+              if (event.key === "Enter")
+                onChange({ tag: event.currentTarget.value.trim() || undefined });
+            }}
+          />
+        ) : null}
         <Select
           label="Range"
           value={isOwn ? "own" : (range ?? "14d")}

@@ -3,7 +3,18 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { Suspense, lazy, useCallback } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { saveFile } from "../../lib/download.ts";
-import { Actions, Awaiting, Button, Card, Empty, Loaded, Skeleton } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Awaiting,
+  Button,
+  Card,
+  Empty,
+  Loaded,
+  Moment,
+  Skeleton,
+} from "../../ui/parts.tsx";
+import { SavedViews } from "../views/saved-views.tsx";
+import style from "../../ui/ui.module.css";
 import { type UsageRow, groupOf, usageQuery } from "./api.ts";
 import { chosenOf, figures, heads } from "./usage-choices.ts";
 import { csvOf } from "./usage-export.ts";
@@ -41,6 +52,7 @@ export function UsagePage() {
     range,
     group: group === "person" ? ("key" as const) : group,
     second: second === "person" ? ("key" as const) : second,
+    tag: chosen.tag,
     local: chosen.isLocal,
   };
   const now = useQuery(usageQuery(wanted));
@@ -61,6 +73,11 @@ export function UsagePage() {
   return (
     <>
       <PageHead title="Usage">
+        <SavedViews
+          page="usage"
+          search={search}
+          onChoose={(chosenView) => void navigate({ search: chosenView })}
+        />
         <Exports rows={now.data?.data ?? []} />
       </PageHead>
       <UsageFilters chosen={chosen} range={range} onChange={set} />
@@ -75,6 +92,12 @@ export function UsagePage() {
           ) : (
             <>
               <Awaiting queries={[before]} />
+              {usage.counted_from === null ? null : (
+                <p className={style.hint}>
+                  Counted from the newest 60,000 requests, which begin at{" "}
+                  <Moment at={usage.counted_from} />.
+                </p>
+              )}
               <Sums rows={usage.data} before={before.data?.data} />
               <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
                 <Suspense fallback={<Skeleton height={280} />}>

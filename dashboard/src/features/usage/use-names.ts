@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { type List, request } from "../../lib/api.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 import { keysQuery } from "../keys/api.ts";
+import type { Preset } from "../presets/api.ts";
 import type { Names, PageGroup } from "./api.ts";
 
 /**
@@ -11,6 +12,7 @@ import type { Names, PageGroup } from "./api.ts";
  */
 export function useNames(grouped: readonly (PageGroup | undefined)[]): Names {
   const { data: session } = useSession();
+  const seesPresets = useScope("read:presets");
   const seesKeys = useScope("read:llm-keys");
   const keys = useQuery({
     ...keysQuery,
@@ -23,6 +25,11 @@ export function useNames(grouped: readonly (PageGroup | undefined)[]): Names {
     queryFn: () =>
       request<List<{ user_id: string; name: string }>>(`/organizations/${organizationId}/members`),
   });
+  const presets = useQuery({
+    queryKey: ["presets", "names"],
+    queryFn: () => request<List<Preset>>("/presets?limit=100"),
+    enabled: seesPresets && grouped.includes("preset"),
+  });
   return useMemo(
     () => ({
       keys: new Map(
@@ -31,8 +38,9 @@ export function useNames(grouped: readonly (PageGroup | undefined)[]): Names {
           { name, person },
         ]),
       ),
+      presets: new Map((presets.data?.data ?? []).map(({ id, name }) => [id, name])),
       people: new Map((members.data?.data ?? []).map(({ user_id: id, name }) => [id, name])),
     }),
-    [keys.data, members.data],
+    [keys.data, members.data, presets.data],
   );
 }
