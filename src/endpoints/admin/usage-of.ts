@@ -14,7 +14,7 @@ export const workspaceUsage = defineEndpoint({
   description: "Takes and returns what GET /analytics/usage does.",
   query: analyticsQueries.usage,
   response: usageSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(context, deps: Pick<Dependencies, "insights" | "clock" | "workspaceEditor">) {
     const { id } = deps.workspaceEditor.find(context.param("id"));
     const query = readUsageQuery(context.query, deps.clock.nowMs());
     return context.json(usageObject(query, await usageOf(query, deps, id)));
@@ -23,7 +23,7 @@ export const workspaceUsage = defineEndpoint({
 
 /** Reads what the keys of a person in one workspace were used for, by day and model. */
 async function personalLines(
-  deps: Dependencies,
+  deps: Pick<Dependencies, "insights" | "llmKeys">,
   { workspaceId, userId }: { workspaceId: string; userId: string },
   query: ReturnType<typeof readUsageQuery>,
 ): Promise<UsageLine[]> {
@@ -49,7 +49,10 @@ export const userUsage = defineEndpoint({
     "Takes and returns what GET /analytics/usage does; group_by has no effect.",
   query: analyticsQueries.usage,
   response: usageSchema,
-  async handle(context, deps: Dependencies) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "insights" | "clock" | "llmKeys" | "people" | "userEditor">,
+  ) {
     const { id: userId } = await deps.userEditor.find(context.param("id"));
     const query = readUsageQuery(context.query, deps.clock.nowMs());
     const personal = await deps.people.sessions.personalWorkspaceId(userId);
