@@ -91,15 +91,29 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
   test("a background response is queued, processed and retrieved", async () => {
     const { responses } = openai();
     stage.upstream.say({ text: ["In the ", "end."] });
-    const queued = await responses.create({ model, input: "Take your time.", background: true });
-    expect(queued.status).toBe("queued");
+    // No upstream of the stage repeats what it was asked.
+    const asked = {
+      instructions: "Be brief.",
+      metadata: { topic: "patience" },
+      tools: [{ type: "function", name: "wait", parameters: null, strict: null } as const],
+    };
+    const queued = await responses.create({
+      model,
+      input: "Take your time.",
+      background: true,
+      ...asked,
+    });
+    expect(queued).toMatchObject({ status: "queued", ...asked });
     const stream = await responses.retrieve(queued.id, { stream: true });
     const events = await Array.fromAsync(stream);
     expect(events.map((event) => event.sequence_number)).toEqual([...events.keys()]);
     expect(events.at(-2)?.type).toBe("response.completed");
     expect(await responses.retrieve(queued.id)).toMatchObject({
       status: "completed",
+      background: true,
       output_text: "In the end.",
+      usage: { cost: scriptedCost },
+      ...asked,
     });
     const late = await responses.retrieve(queued.id, { stream: true, starting_after: 4 });
     const rest = await Array.fromAsync(late);
