@@ -7,6 +7,7 @@ import {
 import { makerOfName } from "../../inference/catalog/model-names.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerDefinitions } from "../../inference/providers/index.ts";
+import { isOwnServer } from "./server-address.ts";
 
 /** The body of a request that creates a record of the account. */
 export type NewRecord = Readonly<Record<string, unknown>>;
@@ -45,8 +46,24 @@ const slugOf = (text: string): string =>
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-+|-+$/g, "");
 
-/** The outcome of adding a model: the source of its price, or why it could not be added. */
-export type Added = "file" | "catalog" | "none" | { problem: string };
+/**
+ * The outcome of adding a model: the source of its price, `free` for one of a server of the
+ * operator's own, `none` for one that the gateway cannot charge for, or why it could not be added.
+ */
+export type Added = "file" | "catalog" | "free" | "none" | { problem: string };
+
+/** Returns the report of a model that was added without a price; undefined where it has one. */
+export const withoutPrice = (added: Added): string | undefined =>
+  added === "free"
+    ? "no price is known, and the server is your own, so it is free: write its pricing to charge for it"
+    : added === "none"
+      ? "no price is known, so it serves callers with a provider key of their own alone: write its pricing"
+      : undefined;
+
+/** Returns whether a provider is a server of the operator's own. */
+const isOwn = (entry: ConfiguredProvider): boolean =>
+  providerDefinitions.some(({ id, local }) => id === (entry.like ?? entry.id) && local === true) ||
+  isOwnServer(withDefaults(entry.base_url));
 
 /** The configuration that an import writes, and the records that it creates. */
 export class ImportPlan {
@@ -167,18 +184,20 @@ export class ImportPlan {
   }
 
   /**
-   * Adds a model to the provider that serves it. Returns the source of its price: `file`, `catalog`
-   * or `none`, which makes it free; or why the gateway could not use it.
+   * Adds a model to the provider that serves it. A model without a known price is free only at a
+   * server of the operator's own: elsewhere its price is left open, so that none is given away.
    */
   addModel(upstream: Upstream, deployment: Deployment): Added {
     const { id, upstreamModel, settings } = deployment;
     const entry = this.entryOf(upstream, id);
     const pricing = settings.pricing ?? this.knownPricing(entry, upstream, deployment);
+    const isFree = pricing === undefined && isOwn(entry);
     const model: ConfiguredModel = {
       id,
       ...(id.slice(id.indexOf("/") + 1) === upstreamModel ? {} : { upstream_model: upstreamModel }),
       ...settings,
-      ...(pricing === "catalog" ? {} : { pricing: pricing ?? { prompt: "0", completion: "0" } }),
+      ...(typeof pricing === "object" && { pricing }),
+      ...(isFree && { pricing: { prompt: "0", completion: "0" } }),
     };
     const dialect = this.dialectFor(entry, settings.surface ?? "chat");
     if (dialect === "none") {
@@ -191,7 +210,9 @@ export class ImportPlan {
     Object.assign(entry, extended);
     this.keep(entry, upstream);
     if (settings.pricing !== undefined) return "file";
-    return pricing === undefined ? "none" : "catalog";
+    if (isFree) return "free";
+    // Models that are named free are.
+    return pricing !== undefined || id.endsWith(":free") ? "catalog" : "none";
   }
 
   /**

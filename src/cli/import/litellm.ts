@@ -1,6 +1,6 @@
 import { dirname, resolve } from "node:path";
 import type { ConfiguredModel } from "../../inference/catalog/configured/configured-provider.ts";
-import { type ImportPlan, type Upstream, usdPerMillion } from "./import-plan.ts";
+import { type ImportPlan, type Upstream, usdPerMillion, withoutPrice } from "./import-plan.ts";
 import { importLiteLlmKeys, resetOf } from "./litellm-keys.ts";
 import { LiteLlmUpstreams } from "./litellm-upstream.ts";
 import { localVendors, reasonFor, vendors } from "./litellm-words.ts";
@@ -159,9 +159,9 @@ export class LiteLlmImport {
       return false;
     }
     const shown = id === name ? id : `${name} is ${id}`;
-    if (added === "none" && !localVendors.has(upstream.vendor ?? ""))
-      entry.report("changed", `${shown}; no price is known, so it is free: write its pricing`);
-    else entry.report("imported", shown);
+    const unpriced = localVendors.has(upstream.vendor ?? "") ? undefined : withoutPrice(added);
+    if (unpriced === undefined) entry.report("imported", shown);
+    else entry.report("changed", `${shown}; ${unpriced}`);
     return true;
   }
 

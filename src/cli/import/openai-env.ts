@@ -1,5 +1,5 @@
 import { providerDefinitions } from "../../inference/providers/index.ts";
-import { type ImportPlan, vendorAt } from "./import-plan.ts";
+import { type ImportPlan, vendorAt, withoutPrice } from "./import-plan.ts";
 import { hostName, usableAddress } from "./server-address.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";
 
@@ -90,12 +90,9 @@ export class OpenAiEnvironmentImport {
     const price = this.plan.addModel(upstream, { id, upstreamModel: name, settings: {} });
     if (typeof price === "object") return price;
     this.plan.names.set(name, id);
-    node?.report(
-      price === "none" ? "changed" : "imported",
-      price === "none"
-        ? `${name} is ${id}; no price is known, so it is free: write its pricing`
-        : `${name} is ${id}`,
-    );
+    const unpriced = withoutPrice(price);
+    if (unpriced === undefined) node?.report("imported", `${name} is ${id}`);
+    else node?.report("changed", `${name} is ${id}; ${unpriced}`);
     return this.plan.providers.at(-1)?.id ?? "";
   }
 

@@ -4,6 +4,7 @@ import {
   type NewRecord,
   type Upstream,
   vendorAt,
+  withoutPrice,
 } from "./import-plan.ts";
 import { expiryOf, resetOf } from "./litellm-keys.ts";
 import { presetParametersOf } from "./preset-parameters.ts";
@@ -193,8 +194,8 @@ export class PortkeyImport {
       return false;
     }
     if (!models.includes(id)) models.push(id);
-    if (added === "none")
-      written?.report("changed", `${id}: no price is known, so it is free: write its pricing`);
+    const unpriced = withoutPrice(added);
+    if (unpriced !== undefined) written?.report("changed", `${id}: ${unpriced}`);
     return true;
   }
 

@@ -1,3 +1,4 @@
+import { isWithin, parseRange } from "../../platform/kernel/network/address-range.ts";
 import type { SourceNode } from "./source-document.ts";
 
 /**
@@ -19,6 +20,22 @@ export function usableAddress(node: SourceNode | undefined, address: string): st
     `no URL can have the host ${host}, which ends in a number: let the server also answer as ${plainHost}`,
   );
   return `${scheme}${plainHost}${rest}`;
+}
+
+/** Networks of a machine or of a house: loopback, private, link-local and shared addresses. */
+const ownNetworks = [
+  ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"],
+  ...["100.64.0.0/10", "0.0.0.0/32", "::1/128", "fc00::/7", "fe80::/10"],
+].flatMap((text) => parseRange(text) ?? []);
+
+/** Names that only a private network resolves: of one part, or below these. */
+const ownName = /^[^.]+$|\.(?:local|lan|home|internal|intranet|invalid|svc|test)$/;
+
+/** Returns whether an address is that of a server on a private network, which charges nothing. */
+export function isOwnServer(address: string | undefined): boolean {
+  if (address === undefined || !URL.canParse(address)) return false;
+  const host = new URL(address).hostname.replace(/^\[|\]$/g, "");
+  return isWithin(host, ownNetworks) || (!host.includes(":") && ownName.test(host));
 }
 
 /** Returns the name that a provider gets from its address; undefined where that is none. */
