@@ -7,6 +7,11 @@ import {
   startScriptedUpstream,
   type ScriptedUpstream,
 } from "../../support/scripted-upstream/scripted-upstream.ts";
+import {
+  startMcpUpstream,
+  textTool,
+  type McpUpstream,
+} from "../../support/mcp-upstream/mcp-upstream.ts";
 import { publicOrigin, startPeopled, type PeopledGateway } from "../api/people-browser.ts";
 import { AppSide } from "../consent/flows.ts";
 import { approveAt, firstMatch } from "../mcp/conformance/peopled-mcp.ts";
@@ -17,6 +22,8 @@ const tool = "mcp__switchyard__get_credits";
 
 let people: PeopledGateway;
 let upstream: ScriptedUpstream;
+/** Two servers of tools, which the gateway joins. */
+const servers: Record<string, McpUpstream> = {};
 let home = "";
 beforeAll(async () => {
   upstream = await startScriptedUpstream();
@@ -37,14 +44,34 @@ beforeAll(async () => {
       models,
     }),
   ];
+  servers["docs"] = startMcpUpstream([textTool("search", () => "found in the documents")]);
+  servers["wiki"] = startMcpUpstream([textTool("read", () => "read in the wiki")]);
   let origin = publicOrigin;
-  people = await startPeopled(undefined, { providers, publicUrl: () => origin });
+  people = await startPeopled(undefined, {
+    providers,
+    publicUrl: () => origin,
+    mcp: {
+      servers: Object.entries(servers).map(([id, { url }]) => ({
+        id,
+        name: id,
+        target: { transport: "streamable_http", url },
+        auth: { type: "none" },
+        allowedTools: null,
+        priceNanoUsd: 0n,
+        timeoutMs: undefined,
+        resultBytesMax: undefined,
+      })),
+      allowedNetworks: [],
+      maxRounds: 4,
+    },
+  });
   origin = people.gateway().origin;
   people.owner.origin = origin;
 }, 60_000);
 afterAll(async () => {
   await people.stop();
   await upstream.stop();
+  for (const server of Object.values(servers)) await server.stop();
 });
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), "switchyard-mcp-agent-"));
@@ -100,6 +127,15 @@ const scriptToolCall = (): void =>
 /** Returns the body of the model's last request, which holds the tool's result. */
 const toldToModel = (): string => upstream.requests.at(-1)?.body ?? "";
 
+/** A model that asks for a tool of each server, and then says that it is done. */
+const scriptTwoServers = (): void =>
+  upstream.say(
+    { calls: [{ id: "call_1", name: "mcp__tools__docs__search", arguments: { text: "x" } }] },
+    { calls: [{ id: "call_2", name: "mcp__tools__wiki__read", arguments: { text: "x" } }] },
+    { text: ["That is all."] },
+  );
+
+const allUrl = (): string => `${people.gateway().origin}/mcp/all`;
 const mcpUrl = (): string => `${people.gateway().origin}/mcp`;
 const registered = (redirect: string): Promise<string> =>
   new AppSide(people.gateway().baseUrl).clientId({
@@ -158,24 +194,49 @@ describe.skipIf(missingClaude !== undefined)(
         "switchyard",
         mcpUrl(),
       );
-      const printed = new TransformStream<Uint8Array>();
-      const writer = printed.writable.getWriter();
-      // It signs in where a person is at a terminal alone.
-      const child = Bun.spawn(agentCommand("claude", ["mcp", "login", "switchyard"]), {
-        cwd: home,
-        env: environment(),
-        terminal: { cols: 2_000, rows: 40, data: (_, data) => void writer.write(data) },
-      });
-      const { match } = await firstMatch(
-        printed.readable,
-        /https?:[^\s\u0007\u001b]+\/authorize\?[^\s\u0007\u001b]+(?=[\s\u0007\u001b])/,
-      );
-      expect((await approveAt(people.owner, match)).status).toBe(200);
-      expect(await child.exited).toBe(0);
+      await signClaudeIn("switchyard");
       await ask();
+    }, 120_000);
+
+    test("logs in once and uses two upstream servers", async () => {
+      const clientId = await registered("http://localhost/callback");
+      const add = ["mcp", "add", "--transport", "http", "--client-id", clientId];
+      await run("claude", ...add, "tools", allUrl());
+      await signClaudeIn("tools");
+      scriptTwoServers();
+      const allowed = "mcp__tools__docs__search,mcp__tools__wiki__read";
+      const output = await run(
+        "claude",
+        "-p",
+        "Look.",
+        "--model",
+        model,
+        "--allowedTools",
+        allowed,
+      );
+      expect(output).toContain("That is all.");
+      expect(toldToModel()).toContain("found in the documents");
+      expect(toldToModel()).toContain("read in the wiki");
     }, 120_000);
   },
 );
+
+/** Signs Claude Code in where a person is at a terminal; it does so nowhere else. */
+async function signClaudeIn(name: string): Promise<void> {
+  const printed = new TransformStream<Uint8Array>();
+  const writer = printed.writable.getWriter();
+  const child = Bun.spawn(agentCommand("claude", ["mcp", "login", name]), {
+    cwd: home,
+    env: environment(),
+    terminal: { cols: 2_000, rows: 40, data: (_, data) => void writer.write(data) },
+  });
+  const { match } = await firstMatch(
+    printed.readable,
+    /https?:[^\s\u0007\u001b]+\/authorize\?[^\s\u0007\u001b]+(?=[\s\u0007\u001b])/,
+  );
+  expect((await approveAt(people.owner, match)).status).toBe(200);
+  expect(await child.exited).toBe(0);
+}
 
 const missingCodex = missingAgent("codex");
 describe.skipIf(missingCodex !== undefined)(
@@ -245,6 +306,28 @@ describe.skipIf(missingCodex !== undefined)(
       expect((await approveAt(people.owner, match)).status).toBe(200);
       expect(await child.exited).toBe(0);
       await ask();
+    }, 120_000);
+
+    test("logs in once and uses two upstream servers", async () => {
+      await configure();
+      const clientId = await registered("http://127.0.0.1/callback");
+      const add = ["mcp", "add", "tools", "--url", allUrl(), "--oauth-client-id", clientId];
+      const child = start("codex", ...add);
+      const { match } = await firstMatch(child.stdout, /https?:\S+\/authorize\?\S+(?=\s)/);
+      expect((await approveAt(people.owner, match)).status).toBe(200);
+      expect(await child.exited).toBe(0);
+      scriptTwoServers();
+      const output = await run(
+        "codex",
+        "exec",
+        "--skip-git-repo-check",
+        "--json",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "Look.",
+      );
+      expect(output).toContain("That is all.");
+      expect(toldToModel()).toContain("found in the documents");
+      expect(toldToModel()).toContain("read in the wiki");
     }, 120_000);
   },
 );
