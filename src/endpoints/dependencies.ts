@@ -178,6 +178,7 @@ export interface Dependencies {
   toolCalls: McpGateway["toolCalls"];
   mcpGrants: McpGateway["mcpGrants"];
   serverWatch: McpGateway["serverWatch"];
+  toolSecrets: McpGateway["toolSecrets"];
   agentServer: McpGateway["agentServer"];
   /** The most model rounds of a request whose model calls tools. */
   maxToolRounds: number;

@@ -29,6 +29,7 @@ import { ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { errorAddress } from "../../platform/kernel/errors.ts";
 import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
+import type { Dependencies } from "../../endpoints/dependencies.ts";
 import type { ResponseServices } from "../../endpoints/inference/tools/responses/serve-response.ts";
 import { runBackground } from "../../endpoints/inference/responses/run-background.ts";
 import { BackgroundRunner } from "../../inference/responses/background-runner.ts";
@@ -174,7 +175,10 @@ export function buildStoredResponses(
   { responseDays: keepDays, publicUrl }: AppSettings,
   parts: AppTools & {
     /** What runs the tools that models call. */
-    gateway: Pick<ResponseServices, "toolCalls" | "upstreamServers" | "maxToolRounds" | "search">;
+    gateway: Pick<
+      Dependencies,
+      "toolCalls" | "toolSecrets" | "upstreamServers" | "maxToolRounds" | "search"
+    >;
     documents: ResponseServices["documents"];
     storage: Storage<ResponseTables>;
     inference: InferenceDependencies;

@@ -13,6 +13,7 @@ import { ServerConnections } from "./server-connections.ts";
 import { UpstreamServerStore, type UpstreamServerTables } from "./server-store.ts";
 import { ServerWatch } from "./server-health.ts";
 import { ToolCalls } from "./tool-calls.ts";
+import { ToolSecrets } from "./tool-secrets.ts";
 import { defaultResultBytes, defaultTimeoutMs, type UpstreamServer } from "./upstream-server.ts";
 import { UpstreamServers } from "./upstream-servers.ts";
 
@@ -22,6 +23,8 @@ export interface McpGateway {
   toolCalls: ToolCalls;
   /** Which servers answer. */
   serverWatch: ServerWatch;
+  /** Seals the access to servers that stored requests name. */
+  toolSecrets: ToolSecrets;
   /** The tokens with which people use the servers. */
   mcpGrants: Grants;
   /** Serves the tools to agents. */
@@ -92,6 +95,7 @@ export function openMcpGateway(
     }),
     toolCalls,
     serverWatch: watch,
+    toolSecrets: new ToolSecrets(vault),
     mcpGrants: grants,
     agentServer: served,
     async stopGateway() {

@@ -133,6 +133,7 @@ export const responses = defineEndpoint<
       Dependencies,
       | "responses"
       | "background"
+      | "toolSecrets"
       | "documents"
       | "upstreamServers"
       | "toolCalls"
@@ -232,10 +233,10 @@ async function queueResponse(
     call: ChatCall;
     request: StoredRequest;
     origin: ResponseOrigin;
-    dependencies: Pick<Dependencies, "inference" | "background" | "clock">;
+    dependencies: Pick<Dependencies, "inference" | "background" | "toolSecrets" | "clock">;
   },
 ): Promise<Answer> {
-  const { inference, background, clock } = dependencies;
+  const { inference, background, toolSecrets, clock } = dependencies;
   const { requestedModel } = await tryOut(inference, call);
   const record = responseRecord(
     {
@@ -250,7 +251,11 @@ async function queueResponse(
     request,
     origin,
     record,
-    requestText: requestTextOf(sent),
+    requestText: await toolSecrets.sealed(requestTextOf(sent), {
+      body: sent.body,
+      workspaceId: origin.workspaceId,
+      responseId: origin.id,
+    }),
     presetId: sent.presetId,
   });
   await background.submit(queued);

@@ -18,6 +18,7 @@ import type { ResponseStore } from "../../../inference/responses/response-store.
 import { readStoredRequest } from "../../../inference/responses/stored-request.ts";
 import { asGatewayFacts } from "../../../inference/dialects/shared/gateway-facts.ts";
 import { brand } from "../../../platform/kernel/brand.ts";
+import type { ToolSecrets } from "../../../mcp/gateway/tool-secrets.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
 import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
@@ -31,6 +32,7 @@ const responseIdPrefix = "resp_";
 interface Services extends ResponseServices {
   inference: InferenceDependencies;
   responses: ResponseStore;
+  toolSecrets: ToolSecrets;
 }
 
 /** A job's call, with the whole conversation that it continues. */
@@ -42,13 +44,18 @@ interface JobCall {
 /** Returns the call of a job, which is always streamed, so that it can be followed. */
 async function callOfJob(
   job: BackgroundJob,
-  { inference, responses }: Services,
+  { inference, responses, toolSecrets }: Services,
   signal: AbortSignal,
 ): Promise<JobCall> {
   const { clock, callSignatures } = inference;
-  const text = editMembers(job.requestText, new Map([["stream", "true"]]));
-  const body = parseJsonObject(text);
   const { workspace } = job.caller;
+  const opened = await toolSecrets.opened(job.requestText, {
+    body: parseJsonObject(job.requestText),
+    workspaceId: workspace.id,
+    responseId: job.responseId,
+  });
+  const text = editMembers(opened, new Map([["stream", "true"]]));
+  const body = parseJsonObject(text);
   const sessionId = typeof body["session_id"] === "string" ? body["session_id"] : undefined;
   // The first run is charged under the response's own id. A later one has a charge of its own,
   // beside what an earlier process may have charged.

@@ -337,9 +337,16 @@ function completed(defaults: JsonObject, value: JsonValue | undefined): JsonObje
   return own === undefined ? defaults : { ...defaults, ...own };
 }
 
-/** Returns a tool as the record repeats it; functions have all their keys. */
+/**
+ * Returns a tool as the record repeats it: functions have all their keys, and MCP servers not what
+ * gives access to them.
+ */
 function echoedTool(value: JsonValue): JsonValue {
   const tool = asObject(value);
+  if (tool?.type === "mcp") {
+    const { authorization: _, headers: __, ...shown } = tool;
+    return shown;
+  }
   return tool?.type === "function"
     ? { description: null, parameters: null, strict: null, ...tool }
     : value;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import OpenAI from "openai";
 import { testLlmKey, testManagementKey } from "../../../support/gateway.ts";
 import { at } from "../../api/at.ts";
+import { SocketClient } from "../../sockets/support/socket-client.ts";
 import { startToolStage, toolPriceUsd, upstreamDialects, type ToolStage } from "./tool-stage.ts";
 
 let stage: ToolStage;
@@ -244,4 +245,45 @@ test("a response in the background runs the tools too", async () => {
   const ended = await client.responses.retrieve(queued.id);
   expect(types(ended.output)).toEqual(["mcp_list_tools", "mcp_call", "message"]);
   expect(ended.output_text).toBe("Found later.");
+});
+
+test("a response over a socket runs the tools too", async () => {
+  stage.models.say({ calls: [callOf("socket")] }, { text: ["Found it."] });
+  const socket = await SocketClient.open(stage.gateway.origin);
+  const model = `scripted/${upstreamDialects[0]}`;
+  socket.send({ type: "response.create", model, input: "?", tools });
+  let event = await socket.next();
+  while (!event.type.startsWith("response.completed")) event = await socket.next();
+  expect(types(at(event, "response.output") as { type: string }[])).toEqual([
+    "mcp_list_tools",
+    "mcp_call",
+    "message",
+  ]);
+  socket.socket.close();
+});
+
+test("access to a server is sealed while a background response waits, and not shown", async () => {
+  stage.models.say({ calls: [callOf("sealed")] }, { text: ["Found it."] });
+  const url = stage.tools.url;
+  const authorization = "a-token-that-no-one-may-read";
+  const queued = await client.responses.create({
+    model: `scripted/${upstreamDialects[0]}`,
+    input: "?",
+    background: true,
+    tools: [
+      {
+        type: "mcp",
+        server_label: "own",
+        server_url: url,
+        authorization,
+        require_approval: "never",
+      },
+    ],
+  });
+  expect(JSON.stringify(queued)).not.toContain(authorization);
+  const stream = await client.responses.retrieve(queued.id, { stream: true });
+  const events = await Array.fromAsync(stream);
+  expect(events.at(-1)?.type).toBe("response.completed");
+  expect(JSON.stringify(events)).not.toContain(authorization);
+  expect(stage.tools.requests.at(-1)?.headers.get("authorization")).toBe(`Bearer ${authorization}`);
 });
