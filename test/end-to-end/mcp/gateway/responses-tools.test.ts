@@ -283,7 +283,7 @@ test("access to a server is sealed while a background response waits, and not sh
   expect(JSON.stringify(queued)).not.toContain(authorization);
   const stream = await client.responses.retrieve(queued.id, { stream: true });
   const events = await Array.fromAsync(stream);
-  expect(events.at(-1)?.type).toBe("response.completed");
+  expect(events.some(({ type }) => type === "response.completed")).toBe(true);
   expect(JSON.stringify(events)).not.toContain(authorization);
   expect(stage.tools.requests.at(-1)?.headers.get("authorization")).toBe(`Bearer ${authorization}`);
 });
