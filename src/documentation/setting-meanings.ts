@@ -128,7 +128,10 @@ const provider: Readonly<Record<string, Meaning>> = {
   "providers[].dialect.images": ["The wire format of images.", "openai-images"],
   "providers[].dialect.transcriptions": ["The wire format of transcriptions.", "openai-audio"],
   "providers[].dialect.speech": ["The wire format of speech.", "openai-audio"],
-  "providers[].dialect.realtime": ["The wire format of realtime sessions.", "openai-realtime"],
+  "providers[].dialect.realtime": [
+    "The wire format of realtime sessions: openai-realtime, azure-realtime (the beta) or google-live.",
+    "openai-realtime",
+  ],
   "providers[].api_key": [
     "The platform's key there; without it, only callers with a key of their own are served.",
     "none",

@@ -40,6 +40,10 @@ const paths: Partial<Record<UpstreamDialect, PathOf>> = {
   "google-audio": (facts) => `${googleResource(facts)}:generateContent`,
   deepgram: () => "/listen",
   elevenlabs: () => "/speech-to-text",
+  // Sessions are opened at addresses of their own (`realtime-target.ts`).
+  "azure-realtime": ({ upstreamModel }) =>
+    `/realtime?deployment=${encodeURIComponent(upstreamModel)}`,
+  "google-live": () => "/ws",
   "openai-realtime": ({ upstreamModel }) => `/realtime?model=${encodeURIComponent(upstreamModel)}`,
 };
 

@@ -38,7 +38,9 @@ export type UpstreamDialect =
   | "google-audio"
   | "deepgram"
   | "elevenlabs"
-  | "openai-realtime";
+  | "openai-realtime"
+  | "azure-realtime"
+  | "google-live";
 
 /** A provider's use of the data that it receives; an absent member is unknown. */
 export interface DataPolicy {

@@ -48,7 +48,7 @@ const dialectSchema = z.union([
       images: z.enum(["openai-images", "google-images"]),
       transcriptions: z.enum(["openai-audio", "google-audio", "deepgram", "elevenlabs"]),
       speech: z.enum(["openai-audio", "google-audio", "deepgram", "elevenlabs"]),
-      realtime: z.enum(["openai-realtime"]),
+      realtime: z.enum(["openai-realtime", "azure-realtime", "google-live"]),
     })
     .partial(),
 ]);

@@ -15,6 +15,7 @@ export const google = {
     images: "google-images",
     transcriptions: "google-audio",
     speech: "google-audio",
+    realtime: "google-live",
   },
   batches: "google",
   naming: { maker: "google" },

@@ -96,9 +96,13 @@ export function soundMs(bytes: number, format: unknown): number {
 const inputTokensPerSecond = 10;
 const outputTokensPerSecond = 20;
 
-/** Returns the tokens of sound that is sent. */
-export const inputSoundTokens = (ms: number): number =>
-  Math.ceil((ms * inputTokensPerSecond) / 1000);
+/** Tokens of a second of sound at each kind of provider; the most that Google counts. */
+export const soundTokensAt = ({ provider }: Candidate["route"]): number =>
+  provider.dialects.realtime === "google-live" ? 32 : inputTokensPerSecond;
+
+/** Returns the tokens of sound that is sent, as the provider counts them. */
+export const inputSoundTokens = (ms: number, perSecond = inputTokensPerSecond): number =>
+  Math.ceil((ms * perSecond) / 1000);
 /** Returns the tokens of sound that is made. */
 const outputSoundTokens = (ms: number): number => Math.ceil((ms * outputTokensPerSecond) / 1000);
 

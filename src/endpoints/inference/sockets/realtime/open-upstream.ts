@@ -25,11 +25,12 @@ export async function openUpstream(
     const { provider } = candidate.route;
     try {
       const socket = await UpstreamSocket.open({
-        ...target,
+        url: target.url,
+        headers: target.headers,
         connectTimeoutMs: provider.timeouts.connectMs * 2,
         route: upstream.routeTo(target.url, provider.proxy),
       });
-      return { candidate, upstream: socket };
+      return { candidate, upstream: target.adapt(socket) };
     } catch (error) {
       problem = `${provider.name}: ${error instanceof Error ? error.message : String(error)}`;
     }

@@ -35,6 +35,7 @@ import {
   realtimeUsage,
   type ResponseSound,
   soundMs,
+  soundTokensAt,
   soundUsage,
 } from "../../../../inference/surfaces/realtime/realtime-usage.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
@@ -157,7 +158,7 @@ export class RealtimeConnection implements SocketSession {
       const ms = soundMs(read.soundBytes, this.inputFormat);
       this.unchargedInputMs += ms;
       this.transcriber.heard(ms);
-      this.count(inputSoundTokens(ms));
+      this.count(inputSoundTokens(ms, soundTokensAt(this.options.candidate.route)));
       return this.forward(frame);
     }
     this.clientEvent(read.event, { type: read.type, text: frame });
