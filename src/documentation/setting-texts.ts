@@ -111,7 +111,7 @@ export const variables: readonly (readonly [name: string, standard: string, text
   [
     "SWITCHYARD_FIRST_SECRETS",
     "`print`",
-    "`file`: the first key and the claim link go to `first-start.txt` in the data directory (mode 0600) and not to stdout, which logs keep.",
+    "`file`: the first key and the claim link go to `first-start.txt` in the data directory (mode 0600), not to stdout.",
   ],
   ["DATABASE_URL", "SQLite in the data directory", "`sqlite:PATH` or `postgres://...`."],
   [

@@ -54,6 +54,14 @@ const serverSchema = z
   })
   .partial();
 
+const telemetrySchema = z
+  .strictObject({
+    trace_context: z.enum(["link", "continue"]),
+    usage_labels: z.array(z.enum(usageLabels)).min(1),
+    usage_series: integer(1, 100_000),
+  })
+  .partial();
+
 const retentionSchema = z
   .strictObject({
     generations_days: days,
@@ -220,13 +228,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
       retention: retentionSchema,
       disconnect: z.enum(["abort", "drain"]),
       access_log: name,
-      telemetry: z
-        .strictObject({
-          trace_context: z.enum(["link", "continue"]),
-          usage_labels: z.array(z.enum(usageLabels)).min(1),
-          usage_series: integer(1, 100_000),
-        })
-        .partial(),
+      telemetry: telemetrySchema,
       stream: z.strictObject({ keepalive_before_content_s: integer(1, 3_600) }).partial(),
       providers: z.array(provider),
       sandbox: z

@@ -228,13 +228,7 @@ function assembleConfiguration<Provider extends z.ZodType>({
     archive: assembleArchive(variables.archiveUrl, file.archive),
     retention: retentionSettings(file.retention),
     disconnect: file.disconnect ?? "abort",
-    telemetry: {
-      traceContext: file.telemetry?.trace_context ?? "link",
-      usage: file.telemetry?.usage_labels && {
-        labels: usageLabels.filter((label) => file.telemetry?.usage_labels?.includes(label)),
-        seriesMax: file.telemetry.usage_series ?? 1_000,
-      },
-    },
+    telemetry: assembleTelemetry(file.telemetry),
     accessLog: accessLogPlace(workingDirectory, file.access_log),
     stream: { keepaliveBeforeContentSeconds: file.stream?.keepalive_before_content_s },
     sockets: socketSettings(file.sockets),
@@ -394,6 +388,17 @@ function serverSettings({
     processes,
   };
 }
+
+const assembleTelemetry = (
+  file: FileSettings<z.ZodType>["telemetry"] = {},
+): Configuration<unknown>["telemetry"] => ({
+  traceContext: file.trace_context ?? "link",
+  usage: file.usage_labels && {
+    // In one order, so that configurations that name them in another have the same series.
+    labels: usageLabels.filter((label) => file.usage_labels?.includes(label)),
+    seriesMax: file.usage_series ?? 1_000,
+  },
+});
 
 const assembleArchive = (
   url: string | undefined,
