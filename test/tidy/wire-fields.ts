@@ -254,7 +254,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: ["finish_reason"],
     why: "a column of generation records",
   },
-  "src/platform/telemetry/metrics.ts": {
+  "src/platform/telemetry/usage-metrics.ts": {
     names: ["input_audio", "input_image"],
     why: "kinds of tokens, by the names of the metric's label",
   },

@@ -5,6 +5,7 @@ import { CounterCell, Family } from "./metric-families.ts";
 /** Labels that an operator may ask for: each makes a series for every value. */
 export const usageLabels = ["workspace", "key", "model"] as const;
 
+/** One of these labels. */
 export type UsageLabel = (typeof usageLabels)[number];
 
 /** A request as these metrics count it. Ids are those of the workspace, the key and the catalog. */
