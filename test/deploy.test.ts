@@ -6,6 +6,7 @@ import {
   GaugeCell,
   definitionsOf,
   newFamilies,
+  noSpenders,
 } from "../src/platform/telemetry/metric-families.ts";
 import { createAuthority } from "./support/certificates.ts";
 import { endProcesses, startProcess, temporaryDirectory } from "./support/process.ts";
@@ -39,6 +40,7 @@ describe("metrics in alerts and dashboards exist", () => {
     commitsRejected: zero,
     uncollectedWaiting: zero,
     toolServersLeftAlone: zero,
+    spenders: () => noSpenders,
   };
   const known = new Map(definitionsOf(newFamilies(), gauges).map(({ name, kind }) => [name, kind]));
   const exists = (name: string): boolean =>

@@ -1,4 +1,5 @@
 import type { AccessLog } from "./access-log.ts";
+import type { Account } from "./open-account.ts";
 import type { Archive } from "../insights/archive/open-archive.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { UncollectedReports } from "../billing/ledger/uncollected-charges.ts";
@@ -321,7 +322,11 @@ export function watchFigures(
     uncollected,
     archive,
     replica,
+    account,
+    clock,
   }: {
+    account: Pick<Account, "directory" | "runs" | "customers">;
+    clock: Clock;
     ledger: Pick<LedgerPort, "openHoldCount">;
     commits: Pick<CommitQueue, "pendingCount" | "rejectedCount">;
     uncollected: { readonly count: number };
@@ -333,6 +338,11 @@ export function watchFigures(
   metrics.watchCommitQueuePending(() => commits.pendingCount);
   metrics.watchCommitsRejected(() => commits.rejectedCount);
   metrics.watchUncollectedWaiting(() => uncollected.count);
+  metrics.watchSpenders(() => ({
+    openRuns: account.directory.openRunCount(clock.nowMs()),
+    refusedByRuns: account.runs.gate.refusedCount,
+    customers: account.customers.book.size,
+  }));
   if (archive !== undefined)
     metrics.watchArchive(() => ({ ...archive.figures, contents: archive.contents.figures }));
   if (replica !== undefined) metrics.watchReplica(() => replica.figures);

@@ -13,6 +13,7 @@ import {
   listModels,
 } from "./api-commands.ts";
 import { backup, restore } from "./backup.ts";
+import { creditCustomer, listCustomers, showCustomer } from "./customer-commands.ts";
 import { addToRun, endRun, listRuns, showRun } from "./run-commands.ts";
 import { CommandError, Terminal, type CommandContext } from "./terminal.ts";
 import { doctor } from "./doctor.ts";
@@ -261,6 +262,7 @@ function addAccount(line: CommandLine): void {
     .description("revoke a key, at once")
     .action((wanted: string) => revokeKey(line.context(), wanted));
   addRuns(line);
+  addCustomers(line);
   line.program
     .command("credits")
     .description("give credits")
@@ -306,6 +308,30 @@ function addRuns(line: CommandLine): void {
     .argument("<run>", "its id")
     .description("end a run and the runs in it")
     .action((id: string) => endRun(line.context(), id));
+}
+
+function addCustomers(line: CommandLine): void {
+  const customers = line.program
+    .command("customers")
+    .description("list and show end customers, and add credits");
+  customers
+    .command("list")
+    .description("list the newest customers with their margins")
+    .action(() => listCustomers(line.context()));
+  customers
+    .command("show")
+    .argument("<customer>", "its id, or what requests name it")
+    .description("show what a customer used and what is left")
+    .action((id: string) => showCustomer(line.context(), id));
+  customers
+    .command("credit")
+    .argument("<customer>", "its id, or what requests name it")
+    .argument("<usd>", "how much", amount)
+    .description("add credits to a prepaid customer")
+    .option("--note <text>", "kept with the credits")
+    .action((id: string, usd: number, { note }: { note?: string }) =>
+      creditCustomer(line.context(), { id, usd, note }),
+    );
 }
 
 function addBatches(line: CommandLine): void {

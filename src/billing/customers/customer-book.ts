@@ -39,6 +39,11 @@ export class CustomerBook implements CustomerPlans {
     return this.byWorkspace.get(workspaceId)?.get(externalId);
   }
 
+  /** The number of customers of all workspaces. */
+  get size(): number {
+    return this.byWorkspace.values().reduce((sum, customers) => sum + customers.size, 0);
+  }
+
   /** Returns every customer of all workspaces. */
   *all(): Generator<Customer> {
     for (const customers of this.byWorkspace.values()) yield* customers.values();

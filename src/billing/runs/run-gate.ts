@@ -37,6 +37,8 @@ const closedTexts: Record<RunClosure, string> = {
 
 /** Admits requests to their runs: opens or joins the run, counts the request, and tells what is left. */
 export class RunGate {
+  /** The requests that runs have refused since this process began. */
+  refusedCount = 0;
   private readonly options: RunGateOptions;
 
   constructor(options: RunGateOptions) {
@@ -128,6 +130,7 @@ export class RunGate {
     },
   ): GatewayError {
     const url = this.resumeUrl(run);
+    this.refusedCount += 1;
     return new GatewayError("run_exhausted", `The run "${run.name}" ${problem}: ${url}`, {
       metadata: { ...factsOf(run), ...facts, resume_url: url },
       headers,
@@ -194,6 +197,7 @@ export class RunVisit {
     if (!(error instanceof GatewayError)) return;
     if (error.fault === "client" && error.headers["x-service-provider-chain"] === undefined)
       this.gate.giveBack(this.run, this.counted);
+    if (error.metadata["reason"] === "run_limit_reached") this.gate.refusedCount += 1;
     if (error.code === "run_exhausted")
       Object.assign(error.metadata, {
         ...factsOf(this.run),

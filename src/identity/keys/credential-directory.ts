@@ -176,6 +176,15 @@ export class CredentialDirectory {
     return [...(this.runIds.get(keyId) ?? [])].flatMap((id) => this.runCaller(id)?.run ?? []);
   }
 
+  /** Returns how many runs in memory have not ended at a wall time. */
+  openRunCount(nowMs: number): number {
+    const ids = [...this.runIds.values()].flatMap((each) => [...each]);
+    return ids.filter((id) => {
+      const run = this.runCaller(id)?.run;
+      return run !== undefined && run.endedAtMs === null && run.expiresAtMs > nowMs;
+    }).length;
+  }
+
   /** Returns the newest run in memory that requests of an owner joined by a name. */
   joinedRun(ownerId: string, name: string): Run | undefined {
     return this.runCaller(this.joinedRunIds.get(`${ownerId} ${name}`) ?? "")?.run;

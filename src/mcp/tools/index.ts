@@ -13,6 +13,7 @@ import { adminUsageSummary } from "./admin/admin-usage-summary.ts";
 import { createKey } from "./keys/create-key.ts";
 import { getCredits } from "./get-credits.ts";
 import { getOkfConcept } from "./get-okf-concept.ts";
+import { getCustomer, listCustomers } from "./customers.ts";
 import { getRun } from "./get-run.ts";
 import { getSystemStatus } from "./get-system-status.ts";
 import { getUsage } from "./get-usage.ts";
@@ -49,6 +50,8 @@ export const tools: readonly Tool[] = [
   revokeKey,
   listPresets,
   getRun,
+  listCustomers,
+  getCustomer,
   getSystemStatus,
   listConversations,
   publishPrompt,

@@ -36,6 +36,9 @@ export function newFamilies() {
 /** Every labelled metric. */
 export type Families = ReturnType<typeof newFamilies>;
 
+/** The figures of runs and customers before there are any. */
+export const noSpenders = { openRuns: 0, refusedByRuns: 0, customers: 0 } as const;
+
 /** Numbers that are read at a scrape; the first two are kept here. */
 export interface Gauges {
   requestsInFlight: GaugeCell;
@@ -52,6 +55,8 @@ export interface Gauges {
   commitsRejected: () => number;
   uncollectedWaiting: () => number;
   toolServersLeftAlone: () => number;
+  /** The runs that are open, the requests that ended runs have refused, and known customers. */
+  spenders: () => Readonly<Record<"openRuns" | "refusedByRuns" | "customers", number>>;
   /** The names of parts that keep the gateway from serving; undefined until it has started. */
   unreadyParts?: (() => Promise<readonly string[]>) | undefined;
   /** Undefined where there is no server of shared state. */
@@ -179,6 +184,14 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
     gauge("mcp_servers_left_alone", "MCP servers that failed repeatedly and are left alone.", () =>
       gauges.toolServersLeftAlone(),
     ),
+    gauge("runs_open", "Runs of agents that have not ended.", () => gauges.spenders().openRuns),
+    {
+      kind: "counter",
+      name: "switchyard_runs_refused_total",
+      help: "Requests that were refused because their run has nothing left, is paused or has ended.",
+      read: async () => gauges.spenders().refusedByRuns,
+    },
+    gauge("customers", "End customers that are known.", () => gauges.spenders().customers),
     gauge(
       "uncollected_charges_waiting",
       "Refused charges that wait to be booked as uncollected.",
@@ -322,6 +335,7 @@ export function metricTable(): {
     commitsRejected: read,
     uncollectedWaiting: read,
     toolServersLeftAlone: read,
+    spenders: () => noSpenders,
   };
   return definitionsOf(newFamilies(), gauges).map((definition) => ({
     name: definition.name,

@@ -10,6 +10,7 @@ import {
   type HistogramCell,
   definitionsOf,
   newFamilies,
+  noSpenders,
 } from "./metric-families.ts";
 import {
   tokenKinds,
@@ -123,6 +124,8 @@ export interface Metrics {
   watchSharedState(read: () => number): void;
   /** Sets where the number of different configurations among the database's gateways is read. */
   watchConfigurations(read: () => number): void;
+  /** Sets where the figures of runs, and the number of customers, are read. */
+  watchSpenders(read: Gauges["spenders"]): void;
   /** Sets where the number of MCP servers that are left alone is read. */
   watchToolServers(read: () => number): void;
   /** Sets where the figures of the archive are read. */
@@ -170,6 +173,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     commitsRejected: () => 0,
     uncollectedWaiting: () => 0,
     toolServersLeftAlone: () => 0,
+    spenders: () => noSpenders,
     unreadyParts: undefined,
     sharedState: undefined,
     configurations: undefined,
@@ -216,6 +220,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     watchReadiness: (read) => void (gauges.unreadyParts = read),
     watchSharedState: (read) => void (gauges.sharedState = read),
     watchConfigurations: (read) => void (gauges.configurations = read),
+    watchSpenders: (read) => void (gauges.spenders = read),
     watchToolServers: (read) => void (gauges.toolServersLeftAlone = read),
     watchReplica: (read) => void (gauges.replica = read),
     watchArchive: (read) => void (gauges.archive = read),

@@ -28,6 +28,20 @@ beforeAll(async () => {
 afterAll(endProcesses);
 
 describe("the command beside a running gateway", () => {
+  test("lists and shows customers, and adds credits", async () => {
+    await fetch(`${gateway.url}/v1/customers`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${testManagementKey}` },
+      body: JSON.stringify({ external_id: "shop", plan: { type: "prepaid" } }),
+    });
+    const credited = await runCommand(["customers", "credit", "shop", "2.5"], online());
+    expect(credited.stdout).toContain("The customer shop has $2.5 left.");
+    const listed = await runCommand(["customers", "list"], online());
+    expect(listed.stdout).toMatch(/shop +\$0 +\$2\.5 +0 +\$0 +\$0 +\$0 +active/);
+    const shown = await runCommand(["--json", "customers", "show", "shop"], online());
+    expect(jsonOf(shown)).toMatchObject({ external_id: "shop", remaining: 2.5 });
+  });
+
   test("lists, shows, extends and ends runs", async () => {
     const made: unknown = await (
       await fetch(`${gateway.url}/v1/runs`, {

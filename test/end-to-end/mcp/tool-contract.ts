@@ -32,6 +32,13 @@ export const toolContract: Record<string, ToolRow> = {
   revoke_key: { scope: "write:llm-keys", given: { key_id: "key_of_nobody" }, required: ["key_id"] },
   list_presets: { scope: "read:presets" },
   get_run: { scope: null, refused: true, given: { id: "run_none" } },
+  list_customers: { scope: "read:llm-keys" },
+  get_customer: {
+    scope: "read:llm-keys",
+    refused: true,
+    given: { id: "none" },
+    required: ["id"],
+  },
   get_system_status: { scope: null },
   list_conversations: { scope: "read:llm-keys" },
   publish_prompt: {
