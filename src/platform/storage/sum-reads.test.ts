@@ -21,7 +21,11 @@ interface Schema {
 const total = { name: "total", table: "totals", keyColumns: ["account"], sumColumns: ["amount"] };
 const tables = sumTablesOf([total, { ...total, table: "inbox", spreadsTo: ["spread"] }]);
 
-const pool = { connect: () => Promise.reject(new Error("no server")), end: async () => undefined };
+const pool = {
+  options: {},
+  connect: () => Promise.reject(new Error("no server")),
+  end: async () => undefined,
+};
 const dialects = {
   SQLite: new SqliteSumsCompiler(tables),
   Postgres: new PostgresSumsDialect({ pool }, tables).createQueryCompiler(),
