@@ -60,11 +60,16 @@ const chooseDark = `(async () => {
   await Promise.all(transitions.map(({ finished }) => finished.catch(() => undefined)));
 })()`;
 
+/** Turns a light page dark, as its reader can, and waits until its colours have changed. */
+export async function turnDark(page: Page): Promise<void> {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.evaluate(chooseDark);
+}
+
 /** Returns what axe finds of the colours of a light page that turns dark, which it stays. */
 export async function darkFindings(page: Page): Promise<string[]> {
   const light = await page.evaluate(grounds);
-  await page.emulateMedia({ colorScheme: "dark" });
-  await page.evaluate(chooseDark);
+  await turnDark(page);
   return (await page.evaluate(grounds)) === light
     ? ["the page stays light"]
     : axeFindings(page, ["color-contrast"]);

@@ -7,6 +7,21 @@ import { screens } from "./every-screen.ts";
 import { geometryFindings } from "./geometry.ts";
 import { expectSound, type Screen } from "./screen.ts";
 
+/** The sum of all shifts of one load (`layout-shift.test.ts` names what was moved). */
+const shiftMax = 0.01;
+/** Resolves with the sum of what moved since the page was loaded. */
+const shiftOf = async (page: Screen["page"]): Promise<number> =>
+  Number(
+    await page.evaluate(`new Promise((resolve) => {
+      let sum = 0;
+      const add = (entries) => { for (const { value } of entries) sum += value; };
+      const observer = new PerformanceObserver((list) => add(list.getEntries()));
+      observer.observe({ type: "layout-shift", buffered: true });
+      requestAnimationFrame(() => requestAnimationFrame(() =>
+        (add(observer.takeRecords()), observer.disconnect(), resolve(sum))));
+    })`),
+  );
+
 /**
  * What the first screen may load before the chart, and what any other may load beside it;
  * compressed.
@@ -44,6 +59,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     "%s for the %s, on a phone, passes all layout checks",
     async (path, person) => {
       const screen = await scene.open(person, path, "phone");
+      expect(await shiftOf(screen.page)).toBeLessThan(shiftMax);
       await expectSound(screen);
       await screen.close();
     },
