@@ -245,7 +245,11 @@ function watchServer(
     // The kernel's table does not say which process has a connection, so the first process reports
     // all.
     connections: async () => ((line?.place.number ?? 1) === 1 ? countConnections(server.port) : 0),
-    sockets: () => ({ open: server.sockets.count, frames: server.sockets.framesReceived }),
+    sockets: () => ({
+      open: server.sockets.count,
+      frames: server.sockets.framesReceived,
+      seconds: server.sockets.secondsOpen,
+    }),
     bodyBytes: () => server.bodyMemory.heldBytes,
     bodyBytesMax: server.bodyMemory.bytesMax,
     certificateExpirySeconds: certificate && (() => certificate.secondsLeft(systemClock.nowMs())),

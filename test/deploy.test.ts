@@ -34,7 +34,7 @@ describe("metrics in alerts and dashboards exist", () => {
     clientConnections: async () => 0,
     bodyBytes: zero,
     bodyBytesMax: zero,
-    sockets: () => ({ open: 0, frames: 0 }),
+    sockets: () => ({ open: 0, frames: 0, seconds: 0 }),
     holdsOpen: zero,
     commitQueuePending: zero,
     commitsRejected: zero,

@@ -42,6 +42,8 @@ export class ClientSocket {
   unreadSinceMs: number | undefined;
   /** Whether it is open. */
   isOpen = true;
+  /** The monotonic time at which it was opened. */
+  readonly openedMs: number;
   private readonly socket: ServerWebSocket<SocketData>;
   private readonly clock: Pick<Clock, "monotonicMs">;
   private room: PromiseWithResolvers<void> | undefined;
@@ -49,6 +51,7 @@ export class ClientSocket {
   constructor(socket: ServerWebSocket<SocketData>, clock: Pick<Clock, "monotonicMs">) {
     this.socket = socket;
     this.clock = clock;
+    this.openedMs = clock.monotonicMs();
   }
 
   /** Sends a text frame; does nothing once the socket is closed. */
@@ -132,6 +135,9 @@ export class OpenSockets {
   private empty: PromiseWithResolvers<void> | undefined;
   /** The frames that clients have sent since the start. */
   framesReceived = 0;
+  /** Milliseconds that closed sockets were open, and the times at which the open ones began. */
+  private closedMs = 0;
+  private openedSumMs = 0;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
     this.clock = clock;
@@ -139,6 +145,12 @@ export class OpenSockets {
 
   get count(): number {
     return this.sessions.size;
+  }
+
+  /** Seconds that all sockets since the start were open, with those that still are. */
+  get secondsOpen(): number {
+    const openMs = this.count * this.clock.monotonicMs() - this.openedSumMs;
+    return (this.closedMs + openMs) / 1_000;
   }
 
   /** The platform's callbacks and limits. */
@@ -195,6 +207,7 @@ export class OpenSockets {
     const socket = new ClientSocket(platform, this.clock);
     data.socket = socket;
     this.sessions.set(socket, data.session);
+    this.openedSumMs += socket.openedMs;
     this.timer ??= setInterval(() => this.pass(), pingMs);
     this.timer.unref();
     data.session.opened(socket);
@@ -204,6 +217,8 @@ export class OpenSockets {
     if (socket === undefined) return;
     socket.gone();
     this.sessions.delete(socket);
+    this.openedSumMs -= socket.openedMs;
+    this.closedMs += this.clock.monotonicMs() - socket.openedMs;
     session.closed();
     if (this.count > 0) return;
     clearInterval(this.timer);

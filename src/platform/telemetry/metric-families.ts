@@ -45,7 +45,7 @@ export interface Gauges {
   openStreams: GaugeCell;
   clientConnections: () => Promise<number>;
   /** The open sockets of clients, and the frames that these have sent. */
-  sockets: () => { open: number; frames: number };
+  sockets: () => { open: number; frames: number; seconds: number };
   bodyBytes: () => number;
   bodyBytesMax: () => number;
   /** Undefined where the gateway serves plain HTTP. */
@@ -160,6 +160,12 @@ function insideMetrics(gauges: Gauges): MetricDefinition[] {
       name: "switchyard_client_frames_total",
       help: "Frames that clients have sent over WebSockets.",
       read: async () => gauges.sockets().frames,
+    },
+    {
+      kind: "counter",
+      name: "switchyard_client_socket_seconds_total",
+      help: "Seconds that WebSockets of clients were open, with those that still are.",
+      read: async () => gauges.sockets().seconds,
     },
     gauge("request_body_bytes", "Bytes of request bodies in memory.", () => gauges.bodyBytes()),
     gauge("request_body_limit_bytes", "Bytes that request bodies may take in memory.", () =>
@@ -327,7 +333,7 @@ export function metricTable(): {
   const gauges: Gauges = {
     ...nothing,
     clientConnections: async () => 0,
-    sockets: () => ({ open: 0, frames: 0 }),
+    sockets: () => ({ open: 0, frames: 0, seconds: 0 }),
     bodyBytes: read,
     bodyBytesMax: read,
     holdsOpen: read,

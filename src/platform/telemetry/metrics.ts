@@ -98,7 +98,7 @@ export interface Metrics {
   /** Sets where the connections of clients and the bytes of their bodies are read at a scrape. */
   watchServer(read: {
     connections(): Promise<number>;
-    sockets(): { open: number; frames: number };
+    sockets(): { open: number; frames: number; seconds: number };
     bodyBytes(): number;
     bodyBytesMax: number;
     /** Seconds until the certificate expires; absent where the gateway serves plain HTTP. */
@@ -165,7 +165,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     requestsInFlight: new GaugeCell(),
     openStreams: new GaugeCell(),
     clientConnections: async () => Number.NaN,
-    sockets: () => ({ open: 0, frames: 0 }),
+    sockets: () => ({ open: 0, frames: 0, seconds: 0 }),
     bodyBytes: () => 0,
     bodyBytesMax: () => 0,
     holdsOpen: () => 0,
