@@ -57,6 +57,11 @@ export class RealtimeUpstream {
   readonly events: Event[] = [];
   /** The usage that the next responses report; none where it is null. */
   usage: Event | null = mixedUsage;
+  /** The usages that were reported, of responses and of transcripts. */
+  readonly reports: { responses: unknown[]; transcripts: unknown[] } = {
+    responses: [],
+    transcripts: [],
+  };
   /** The usage of the next transcripts; by their length where it is undefined. */
   transcriptUsage: Event | undefined;
   /** Whether responses wait for `finish`. */
@@ -184,6 +189,7 @@ export class RealtimeUpstream {
     const base = "conversation.item.input_audio_transcription";
     this.send(socket, { type: `${base}.delta`, item_id: itemId, content_index: 0, delta: "Hel" });
     const usage = this.transcriptUsage ?? { type: "duration", seconds };
+    this.reports.transcripts.push(usage);
     this.send(socket, { type: `${base}.completed`, item_id: itemId, transcript: "Hello.", usage });
   }
 
@@ -200,6 +206,7 @@ export class RealtimeUpstream {
     this.running.delete(id);
     if (socket === undefined) return;
     const { usage } = this;
+    this.reports.responses.push(usage);
     const response = { id, object: "realtime.response", status, usage };
     this.send(socket, { type: "response.done", response });
   }
