@@ -17,7 +17,7 @@ import {
   type Encounter,
   type Outcome,
 } from "./support/meet-faults.ts";
-import { nameOf, pairs, upstreams } from "./support/pairs.ts";
+import { allPairs, nameOf, upstreams } from "./support/pairs.ts";
 
 let scene: MatrixScene;
 beforeAll(async () => {
@@ -57,7 +57,7 @@ const chosen = ({ name, fault: { effect } }: Encounter): boolean =>
     "200 with an error as JSON",
   ].includes(name);
 
-describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
+describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))(
   "%s, before a provider of another dialect",
   (_, pair) => {
     const next = nextDialect(pair.upstream);

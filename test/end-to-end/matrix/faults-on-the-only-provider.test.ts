@@ -4,7 +4,7 @@ import type { FaultName } from "../../support/upstream/faults.ts";
 import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { providerUnder, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
 import { encountersWith, meetFaults, titleOf, type Outcome } from "./support/meet-faults.ts";
-import { nameOf, pairs } from "./support/pairs.ts";
+import { allPairs, nameOf } from "./support/pairs.ts";
 
 let scene: MatrixScene;
 beforeAll(async () => {
@@ -52,13 +52,13 @@ const refused: Partial<Record<FaultName, readonly [status: number, code: string]
 };
 
 /** How a whole answer may have ended, in the words of its upstream. */
-const finishWords = ["stop", "end_turn"];
+const finishWords = ["stop", "end_turn", "STOP"];
 
 /** A 429 always says when to come back: the provider's own time, or the contract's 60 seconds. */
 const retryAfterOf = ({ status, retryAfterSeconds }: Fault): string | null =>
   status === 429 ? String(retryAfterSeconds ?? 60) : null;
 
-describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
+describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
   let outcomes: Map<string, Outcome>;
   beforeAll(async () => {
     outcomes = await meetFaults(scene, pair);
@@ -144,7 +144,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
           1,
           [],
         ]);
-        // Native Messages keep their own word for the end.
+        // Native Messages and Gemini keep their own word for the end.
         expect([row?.status, finishWords.includes(row?.finishReason ?? "")]).toEqual([
           "completed",
           true,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { RelayedStreamOptions } from "../../../src/inference/pipeline/stream/relayed-stream.ts";
 import { readCassettes } from "../../support/cassettes.ts";
 import { adaptIn, relayIn, routeIn } from "../../support/in-process.ts";
-import { nameOf, pairs, type Pair } from "./support/pairs.ts";
+import { allPairs, nameOf, type Pair } from "./support/pairs.ts";
 import { readStreamed } from "./support/reply.ts";
 
 /**
@@ -31,7 +31,7 @@ const streamOf = ({ client, upstream }: Pair) =>
     route: routeIn(upstream),
   });
 
-describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
+describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
   const whole = readCassettes(pair.upstream).filter(
     ({ parts }) => parts.at(-1)?.type === "response-end",
   );

@@ -172,7 +172,7 @@ function readStream(events: readonly WireEvent[]): ReadStream {
 }
 
 /** OpenAI's chat completions. */
-export const chatClient: ClientDialect = {
+export const chatClient: ClientDialect<"openai-chat"> = {
   name: "openai-chat",
   path: "/chat/completions",
   ask: (text) => ({ messages: [{ role: "user", content: text }], max_tokens: 300 }),

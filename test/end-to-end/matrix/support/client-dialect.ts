@@ -61,11 +61,16 @@ export interface ReadStream {
   metadata: unknown;
 }
 
+/** The names of all dialects that clients speak; Google's has its own requests in the tables of pairs. */
+export type AnyClientName = ClientName | "google-generate";
+
 /** How a test speaks one dialect as its client. */
-export interface ClientDialect {
-  name: ClientName;
+export interface ClientDialect<Name extends AnyClientName = AnyClientName> {
+  name: Name;
   /** Path below the API's base. */
   path: string;
+  /** Returns where a body is sent, and without what the path says; absent where `path` is enough. */
+  address?(body: Fields): { path: string; body: Fields };
   /** The body of a request that says these words and allows for 300 tokens of output. */
   ask(text: string): Fields;
   /** Puts a whole answer in the words of no dialect. */

@@ -115,8 +115,11 @@ export async function startMatrix({
   return {
     gateway,
     upstreams: byDialect,
-    ask: async (client, body, { providers, headers = {} }) =>
-      readReply(client, await gateway.post(client.path, routed(body, providers), { headers })),
+    async ask(client, asked, { providers, headers = {} }) {
+      const whole = routed(asked, providers);
+      const { path, body } = client.address?.(whole) ?? { path: client.path, body: whole };
+      return readReply(client, await gateway.post(path, body, { headers }));
+    },
     async end() {
       try {
         await expectSoundBooks(gateway);

@@ -204,7 +204,7 @@ function readStream(events: readonly WireEvent[]): ReadStream {
 }
 
 /** Anthropic's Messages. */
-export const messagesClient: ClientDialect = {
+export const messagesClient: ClientDialect<"anthropic-messages"> = {
   name: "anthropic-messages",
   path: "/messages",
   ask: (text) => ({ messages: [{ role: "user", content: text }], max_tokens: 300 }),

@@ -1,11 +1,16 @@
 import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { chatClient } from "./chat-client.ts";
-import type { ClientDialect, ClientName } from "./client-dialect.ts";
+import { googleClient } from "./google-client.ts";
+import type { AnyClientName, ClientDialect, ClientName } from "./client-dialect.ts";
 import { messagesClient } from "./messages-client.ts";
 import { responsesClient } from "./responses-client.ts";
 
 /** Every dialect of clients. */
-export const clients: readonly ClientDialect[] = [chatClient, messagesClient, responsesClient];
+export const clients: readonly ClientDialect<ClientName>[] = [
+  chatClient,
+  messagesClient,
+  responsesClient,
+];
 
 /** Every dialect of upstreams. */
 export const upstreams: readonly DialectId[] = [
@@ -16,19 +21,28 @@ export const upstreams: readonly DialectId[] = [
 ];
 
 /** A client's dialect and the upstream's that it meets. */
-export interface Pair {
-  client: ClientDialect;
+export interface Pair<Name extends AnyClientName = AnyClientName> {
+  client: ClientDialect<Name>;
   upstream: DialectId;
 }
 
-/** The twelve pairs. */
-export const pairs: readonly Pair[] = clients.flatMap((client) =>
+/** The four pairs of Google's client. */
+const googlePairs: readonly Pair[] = upstreams.map((upstream) => ({
+  client: googleClient,
+  upstream,
+}));
+
+/** The twelve pairs of the tables. */
+export const pairs: readonly Pair<ClientName>[] = clients.flatMap((client) =>
   upstreams.map((upstream) => ({ client, upstream })),
 );
+
+/** The sixteen pairs of all clients. */
+export const allPairs: readonly Pair[] = [...pairs, ...googlePairs];
 
 /** How a test names a pair. */
 export const nameOf = ({ client, upstream }: Pair): string => `${client.name} -> ${upstream}`;
 
 /** The client of a dialect. */
-export const clientOf = (name: ClientName): ClientDialect =>
+export const clientOf = (name: ClientName): ClientDialect<ClientName> =>
   clients.find((client) => client.name === name) ?? chatClient;

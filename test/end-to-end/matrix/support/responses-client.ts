@@ -214,7 +214,7 @@ function readStream(events: readonly WireEvent[]): ReadStream {
 }
 
 /** OpenAI's Responses. */
-export const responsesClient: ClientDialect = {
+export const responsesClient: ClientDialect<"openai-responses"> = {
   name: "openai-responses",
   path: "/responses",
   ask: (text) => ({ input: text, max_output_tokens: 300, store: false }),
