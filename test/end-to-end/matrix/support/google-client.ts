@@ -13,6 +13,7 @@ const finishWords: Readonly<Record<string, string>> = {
   STOP: "stop",
   MAX_TOKENS: "length",
   SAFETY: "content_filter",
+  PROHIBITED_CONTENT: "content_filter",
 };
 
 /** Returns whether the prompt itself was refused, in which case there are no candidates. */
@@ -38,7 +39,7 @@ function mean(body: Fields): Meaning {
   return {
     id: textOf(body.responseId),
     said: joined(false),
-    refused: "",
+    refused: textOf(candidate.finishMessage),
     thought: joined(true),
     seals: parts.map(({ thoughtSignature: seal }) => textOf(seal)).filter((seal) => seal !== ""),
     calls: calls.map(({ id, name, args }) => ({
