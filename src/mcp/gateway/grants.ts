@@ -4,7 +4,7 @@ import type {
   OAuthClientInformationMixed,
   OAuthTokens,
 } from "@modelcontextprotocol/client";
-import type { Kysely } from "kysely";
+import type { Generated, Kysely } from "kysely";
 import { createHash, randomBytes } from "node:crypto";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
@@ -23,6 +23,8 @@ export interface GrantTables {
     person_id: string;
     sealed: string;
     updated_at_ms: number;
+    /** Until when one gateway alone refreshes the tokens; 0 while none does. */
+    refreshing_until_ms: Generated<number>;
   };
   mcp_consents: {
     state: string;
@@ -61,6 +63,12 @@ class NotConnectedError extends Error {
 
 /** The most refused tokens that are remembered. */
 const refusedMax = 1_000;
+
+/** Milliseconds after which another gateway may refresh tokens that one has begun to refresh. */
+const refreshMs = 15_000;
+
+/** Milliseconds between two looks at tokens that another gateway refreshes. */
+const lookMs = 50;
 
 /** Milliseconds that a person has for consenting. */
 const consentMs = 10 * 60_000;
@@ -278,13 +286,52 @@ export class Grants {
     }
   }
 
-  /** Refreshes tokens, unless another request or gateway has done so since they were sent. */
+  /**
+   * Refreshes tokens, unless another request or gateway has done so since they were sent. A refresh
+   * token that rotates is used once, whichever gateway needs it: authorization servers take one
+   * that is used twice for stolen, and end them all.
+   */
   private async refresh(server: UpstreamServer, holder: Holder): Promise<void> {
+    for (;;) {
+      const grant = await this.find(holder, server);
+      if (grant === undefined) throw new NotConnectedError(server);
+      if (!this.refused.has(grant.tokens.access_token)) return;
+      if (await this.claimRefresh(holder)) return this.refreshClaimed(server, holder);
+      await Bun.sleep(lookMs);
+    }
+  }
+
+  /** Claims the refresh of tokens for this gateway. Returns false while another one does it. */
+  private async claimRefresh({ serverKey, workspaceId, personId }: Holder): Promise<boolean> {
+    const { database, clock } = this.options;
+    const { numUpdatedRows } = await database
+      .updateTable("mcp_grants")
+      .set({ refreshing_until_ms: clock.nowMs() + refreshMs })
+      .where("server_key", "=", serverKey)
+      .where("workspace_id", "=", workspaceId)
+      .where("person_id", "=", personId)
+      .where("refreshing_until_ms", "<", clock.nowMs())
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
+  }
+
+  private async endRefresh({ serverKey, workspaceId, personId }: Holder): Promise<void> {
+    await this.options.database
+      .updateTable("mcp_grants")
+      .set({ refreshing_until_ms: 0 })
+      .where("server_key", "=", serverKey)
+      .where("workspace_id", "=", workspaceId)
+      .where("person_id", "=", personId)
+      .execute();
+  }
+
+  private async refreshClaimed(server: UpstreamServer, holder: Holder): Promise<void> {
     const grant = await this.find(holder, server);
     if (grant === undefined) throw new NotConnectedError(server);
     const { tokens, issuer, metadata, client, resource } = grant;
-    if (!this.refused.has(tokens.access_token)) return;
     try {
+      // Another gateway may have ended its refresh between the look and the claim.
+      if (!this.refused.has(tokens.access_token)) return;
       if (tokens.refresh_token === undefined) throw new NotConnectedError(server);
       const sdk = await import("@modelcontextprotocol/client");
       const fresh = await sdk.refreshAuthorization(issuer, {
@@ -299,6 +346,8 @@ export class Grants {
       const now = await this.find(holder, server);
       if (now !== undefined && now.tokens.access_token !== tokens.access_token) return;
       throw error instanceof NotConnectedError ? error : new NotConnectedError(server);
+    } finally {
+      await this.endRefresh(holder);
     }
   }
 

@@ -13,6 +13,8 @@ export interface OauthUpstream {
   /** The number of refreshes, and of refresh tokens that were used twice. */
   readonly refreshes: number;
   readonly reused: number;
+  /** The people whose tokens a client has revoked. */
+  readonly revoked: readonly string[];
   stop(): Promise<void>;
 }
 
@@ -21,6 +23,7 @@ const metadataOf = (origin: string) => ({
   authorization_endpoint: `${origin}/authorize`,
   token_endpoint: `${origin}/token`,
   registration_endpoint: `${origin}/register`,
+  revocation_endpoint: `${origin}/revoke`,
   response_types_supported: ["code"],
   code_challenge_methods_supported: ["S256"],
   token_endpoint_auth_methods_supported: ["none"],
@@ -45,6 +48,7 @@ class IssuedTokens {
   readonly access = new Map<string, string>();
   refreshes = 0;
   reused = 0;
+  readonly revoked: string[] = [];
   private readonly codes = new Map<string, { person: string; challenge: string }>();
   private readonly refresh = new Map<string, string>();
   private readonly used = new Set<string>();
@@ -73,6 +77,15 @@ class IssuedTokens {
     if (person !== undefined) this.refreshes += 1;
     this.used.add(old);
     return this.issued(person);
+  }
+
+  /** Takes a client's revocation (RFC 7009). */
+  async takeRevocation(request: Request): Promise<Response> {
+    const form = new URLSearchParams(await request.text());
+    const person = this.refresh.get(form.get("token") ?? "");
+    if (person !== undefined) this.revoked.push(person);
+    if (person !== undefined) this.revoke(person);
+    return new Response(null);
   }
 
   /** Ends every token of a person. */
@@ -107,6 +120,7 @@ export function startOauthUpstream(): OauthUpstream {
           Response.json({ ...Object(client), client_id: "registered" }, { status: 201 }),
         );
     if (pathname === "/token") return tokens.answer(request);
+    if (pathname === "/revoke") return tokens.takeRevocation(request);
     const bearer = request.headers.get("authorization")?.slice("Bearer ".length) ?? "";
     return tokens.access.has(bearer)
       ? mcp.fetch(request)
@@ -122,6 +136,7 @@ export function startOauthUpstream(): OauthUpstream {
     get reused() {
       return tokens.reused;
     },
+    revoked: tokens.revoked,
     consent(authorizationUrl, person) {
       const { searchParams } = new URL(authorizationUrl);
       const back = new URL(searchParams.get("redirect_uri") ?? "");

@@ -9,6 +9,7 @@ import { configurationEntries } from "./accounts/2026-11-28-configuration-entrie
 import { customers } from "./accounts/2026-11-28-customers.ts";
 import { incidentNotices } from "./accounts/2026-11-28-incident-notices.ts";
 import { mcpServers } from "./accounts/2026-11-28-mcp-servers.ts";
+import { mcpTokenRefreshes } from "./accounts/2026-11-28-mcp-token-refreshes.ts";
 import { operatorKeys } from "./accounts/2026-11-28-operator-keys.ts";
 import { passedCaps } from "./2026-11-28-passed-caps.ts";
 import { passthroughKeys } from "./accounts/2026-11-28-passthrough-keys.ts";
@@ -35,6 +36,7 @@ export const migrations: readonly Migration[] = [
   customers,
   incidentNotices,
   mcpServers,
+  mcpTokenRefreshes,
   operatorKeys,
   passedCaps,
   passthroughKeys,
