@@ -150,6 +150,7 @@ export function BudgetsPage() {
                 columns={[
                   {
                     head: "Name",
+                    phone: "title",
                     cell: (budget) => (
                       <>
                         <Name>{budget.name}</Name>
@@ -159,6 +160,7 @@ export function BudgetsPage() {
                   },
                   {
                     head: "Spent",
+                    phone: "figure",
                     cell: ({ name, spent, limit, thresholds }) => (
                       <>
                         <div>
@@ -170,11 +172,13 @@ export function BudgetsPage() {
                   },
                   {
                     head: "Period, UTC",
+                    phone: "when",
                     cell: ({ period, period_end: end }) =>
                       period === "total" ? "all time" : `${period}, until ${shortDay(end)}`,
                   },
                   {
                     head: "When spent",
+                    phone: "state",
                     cell: ({ action, spent, limit }) =>
                       action === "block" ? (
                         <Status kind={spent >= limit ? "bad" : "warning"}>
@@ -185,12 +189,13 @@ export function BudgetsPage() {
                       ),
                   },
                   {
-                    head: "Tells",
+                    head: "Alerts go to",
                     cell: ({ emails, webhook_url: url }) =>
                       [...emails, ...(url === null ? [] : [url])].join(", ") || "this page only",
                   },
                   {
                     head: "Actions",
+                    phone: "actions",
                     cell: (budget) =>
                       mayWrite ? (
                         <Actions>

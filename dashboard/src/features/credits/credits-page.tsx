@@ -158,21 +158,25 @@ function Statement() {
           columns={[
             {
               head: "Time",
+              phone: "when",
               cell: ({ at, kind }) =>
                 kind === "charges" ? `${shortDay(at)}, the day (UTC)` : <Moment at={at} />,
             },
             {
               head: "What",
+              phone: "title",
               cell: ({ kind, requests }) =>
                 requests === null ? words[kind] : `${count(requests)} requests`,
             },
             {
               head: "Bucket",
+              phone: "state",
               cell: ({ bucket }) =>
                 bucket === null ? "both" : bucket === "monthly" ? "monthly credits" : "top-ups",
             },
             {
               head: "Amount",
+              phone: "figure",
               number: true,
               cell: ({ amount }) => `${amount > 0 ? "+" : "−"}${usd(Math.abs(amount))}`,
             },

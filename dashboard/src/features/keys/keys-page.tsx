@@ -26,6 +26,7 @@ import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { ManagementKeysCard } from "../management-keys/management-keys-card.tsx";
 import { changeKey, deleteKey, keysQuery, rotateKey, type Key, type MadeKey } from "./api.ts";
+import { useNames } from "../usage/use-names.ts";
 import { KeyForm } from "./key-form.tsx";
 
 const clients = [
@@ -157,6 +158,7 @@ export function KeysPage() {
   });
   const rotate = useMutation({ mutationFn: rotateKey, onSuccess: shown });
   const remove = useMutation({ mutationFn: deleteKey, onSuccess: done });
+  const names = useNames(["person"]);
   const create = mayWrite ? <Button onClick={() => setMaking(true)}>Create key</Button> : null;
   const of = chosen?.of;
   const opens = (act: Act): boolean => chosen?.act === act;
@@ -219,6 +221,7 @@ export function KeysPage() {
                     columns={[
                       {
                         head: "Name",
+                        phone: "title",
                         cell: ({ name, label, parent_key_id: parent }) => (
                           <>
                             <Name>{`${parent === undefined ? "" : "↳ "}${name}`}</Name>
@@ -228,6 +231,7 @@ export function KeysPage() {
                       },
                       {
                         head: "State",
+                        phone: "state",
                         cell: (key) => (
                           <>
                             <Status kind={stateOf(key) === "active" ? "good" : "warning"}>
@@ -240,6 +244,7 @@ export function KeysPage() {
                       { head: "Cap", cell: (key) => <Cap of={key} /> },
                       {
                         head: "30 days",
+                        phone: "figure",
                         number: true,
                         cell: ({ id, real_usage_monthly: spent }) => (
                           <Link to="/activity" search={{ key_id: id }}>
@@ -249,14 +254,22 @@ export function KeysPage() {
                       },
                       { head: "May use", cell: limitsOf },
                       {
+                        head: "Owner",
+                        wide: true,
+                        cell: ({ creator_user_id: owner }) => (
+                          <Name>{names.people.get(owner) ?? "–"}</Name>
+                        ),
+                      },
+                      {
                         head: "Last used",
+                        phone: "when",
                         cell: ({ last_used_at: at }) => <Moment at={at} never="never" dayOnly />,
                       },
                       {
-                        head: "Ends",
+                        head: "Expires",
                         cell: ({ expires_at: at }) => <Moment at={at} never="never" dayOnly />,
                       },
-                      { head: "Actions", cell: actionsOf },
+                      { head: "Actions", phone: "actions", cell: actionsOf },
                     ]}
                   />
                 )}

@@ -308,11 +308,13 @@ export function ModelsPage() {
                     },
                     {
                       head: "Rank this week",
+                      wide: true,
                       number: true,
                       cell: ({ id }) => byModel.get(id)?.weekly_rank ?? "–",
                     },
                     {
                       head: "Tokens a second",
+                      wide: true,
                       number: true,
                       cell: ({ id }) => {
                         const speed = speedOf(byModel.get(id));

@@ -38,6 +38,7 @@ export function People({
               columns={[
                 {
                   head: "Name",
+                  phone: "title",
                   cell: ({ id, name, email }) => (
                     <>
                       <div>
@@ -51,6 +52,7 @@ export function People({
                 },
                 {
                   head: "State",
+                  phone: "figure",
                   cell: ({ blocked, operator }) => (
                     <Status kind={blocked ? "bad" : "good"}>
                       {blocked ? "blocked" : operator ? "operator" : "active"}
@@ -59,10 +61,12 @@ export function People({
                 },
                 {
                   head: "Last signed in",
+                  phone: "when",
                   cell: ({ last_signed_in_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Actions",
+                  phone: "actions",
                   cell: ({ id, operator, blocked }) => (
                     <Actions>
                       <Button look="plain" onClick={() => patch(id, { operator: !operator })}>

@@ -159,6 +159,7 @@ export function Workspaces({
               columns={[
                 {
                   head: "Name",
+                  phone: "title",
                   cell: ({ id, name }) => (
                     <>
                       <Link to="/operator" search={{ group: "workspaces", id }}>
@@ -170,18 +171,26 @@ export function Workspaces({
                 },
                 {
                   head: "State",
+                  phone: "state",
                   cell: ({ blocked }) => (
                     <Status kind={blocked ? "bad" : "good"}>{blocked ? "blocked" : "open"}</Status>
                   ),
                 },
                 {
                   head: "Plan",
+                  phone: "when",
                   cell: ({ plan }) => plan,
                 },
-                { head: "Balance", number: true, cell: ({ balance }) => usd(balance) },
+                {
+                  head: "Balance",
+                  phone: "figure",
+                  number: true,
+                  cell: ({ balance }) => usd(balance),
+                },
                 { head: "Used", number: true, cell: ({ used }) => usd(used) },
                 {
                   head: "Actions",
+                  phone: "actions",
                   cell: (workspace) => (
                     <Actions>
                       <Button look="plain" onClick={() => setGranted(workspace)}>

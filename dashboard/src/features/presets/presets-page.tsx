@@ -85,6 +85,7 @@ export function PresetsPage() {
                 columns={[
                   {
                     head: "Name",
+                    phone: "title",
                     cell: ({ name, slug }) => (
                       <>
                         <div>
@@ -98,15 +99,18 @@ export function PresetsPage() {
                   },
                   {
                     head: "Model",
+                    phone: "figure",
                     cell: ({ config }) => <span className="mono">{modelOf(config)}</span>,
                   },
                   { head: "Version", number: true, cell: ({ version }) => version },
                   {
                     head: "Changed",
+                    phone: "when",
                     cell: ({ updated_at: at }) => <Moment at={at} />,
                   },
                   {
                     head: "Last used",
+                    phone: "state",
                     cell: ({ id, last_used_at: at }) =>
                       at === null ? (
                         "never"

@@ -127,9 +127,10 @@ export function AuditLog() {
           rowKey={({ id }) => id}
           caption="Audit log"
           columns={[
-            { head: "Time", cell: ({ at }) => <Moment at={at} /> },
+            { head: "Time", phone: "when", cell: ({ at }) => <Moment at={at} /> },
             {
               head: "Who",
+              phone: "figure",
               cell: ({ actor }) => (
                 <>
                   <div>{actor.label}</div>
@@ -139,6 +140,7 @@ export function AuditLog() {
             },
             {
               head: "What",
+              phone: "title",
               cell: ({ words, fields }) => (
                 <>
                   <div>{words}</div>
@@ -153,6 +155,7 @@ export function AuditLog() {
             { head: "From", cell: ({ address }) => address },
             {
               head: "Outcome",
+              phone: "state",
               cell: ({ outcome }) => <Status kind={outcomes[outcome]}>{outcome}</Status>,
             },
           ]}
