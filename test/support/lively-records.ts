@@ -52,12 +52,14 @@ function draws(seed: number): () => number {
 const pick = <Item>(items: readonly Item[], drawn: number): Item | undefined =>
   items[Math.floor(drawn * items.length)];
 
-/** How busy an hour is: working hours of working days most, nights and weekends least. */
-function busyness(atMs: number): number {
-  const at = new Date(atMs);
-  const hour = at.getUTCHours();
-  const isWeekend = at.getUTCDay() === 0 || at.getUTCDay() === 6;
-  return (isWeekend ? 0.3 : 1) * (hour >= 8 && hour < 19 ? 1 : 0.25);
+/**
+ * How busy a moment is: working hours of working days most, nights and weekends least. Counted
+ * back from now, so that the end is the middle of a working day at any time and day of the week.
+ */
+function busyness(ageMs: number): number {
+  const hoursOld = Math.floor(ageMs / hourMs) % 24;
+  const daysOld = Math.floor(ageMs / dayMs) % 7;
+  return (daysOld === 3 || daysOld === 4 ? 0.3 : 1) * (hoursOld < 11 ? 1 : 0.25);
 }
 
 function drawnModel(drawn: number): (typeof models)[number] {
@@ -147,8 +149,8 @@ export function fillWithLife(path: string, plan: LivelyPlan): void {
   );
   const drawnTime = (): number => {
     for (;;) {
-      const atMs = plan.nowMs - Math.floor(draw() * plan.days * dayMs) - 1_000;
-      if (draw() < busyness(atMs)) return atMs;
+      const ageMs = Math.floor(draw() * plan.days * dayMs) + 1_000;
+      if (draw() < busyness(ageMs)) return plan.nowMs - ageMs;
     }
   };
   database.transaction(() => {
@@ -162,6 +164,14 @@ export function fillWithLife(path: string, plan: LivelyPlan): void {
     }
     database.query(hours).run(plan.workspaceId);
     for (const rollup of rollups) database.run(`insert into ${rollup}`);
+    database.run("delete from key_spend_hours");
+    database.run(
+      `insert into key_spend_hours select key_id, workspace_id, hour, sum(cost_nano), sum(requests)
+        from usage_hours group by 1, 2, 3`,
+    );
+    database.run(
+      "insert into credential_uses select key_id, max(created_at_ms) from generations group by 1",
+    );
   })();
   database.close();
 }

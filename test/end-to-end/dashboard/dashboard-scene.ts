@@ -65,6 +65,8 @@ export interface DashboardScene {
   ask(person: Person, method: string, path: string, body?: unknown): Promise<unknown>;
   /** Sends a chat request with the organisation's key; returns the answer of any status. */
   chat(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Response>;
+  /** The session cookie of a person. */
+  cookieOf(person: Person): { name: string; value: string };
   /** Makes a window of a person who is signed in, with nothing in it yet. */
   window(person: Person, look?: Look, options?: BrowserContextOptions): Promise<BrowserContext>;
   /**
@@ -205,6 +207,27 @@ const livelyProviders = (serving: FaultUpstream): AppSettings["providers"] => {
   ];
 };
 
+/** Gives a lively workspace what its people have set up: credits, budgets, presets, a provider key. */
+async function furnish(ask: DashboardScene["ask"], workspaceId: string): Promise<void> {
+  const grant = { workspace_id: workspaceId, amount: 1_259.6, bucket: "topup" };
+  await ask("operator", "POST", "/admin/grants", { ...grant, description: "Prepaid" });
+  const budget = { period: "monthly", thresholds: [50, 80, 100] };
+  const all = { name: "All spending", scope: "workspace", limit: 400, action: "alert" };
+  await ask("owner", "POST", "/budgets", { ...budget, ...all });
+  const coder = { name: "Coder", scope: "model", subject: "contoso/coder" };
+  await ask("owner", "POST", "/budgets", { ...budget, ...coder, limit: 50, action: "block" });
+  for (const [slug, name, model] of [
+    ["support-reply", "Support reply", "acme/large"],
+    ["code-review", "Code review", "contoso/coder"],
+    ["summary", "Summary of a meeting", "northwind/sonar-mini"],
+  ])
+    await ask("developer", "POST", "/presets", {
+      slug,
+      name,
+      config: { model, temperature: 0.2 },
+    });
+}
+
 /** Starts one on a storage engine. */
 export async function startDashboardScene(
   url?: string,
@@ -252,6 +275,7 @@ export async function startDashboardScene(
     });
     gateway = await start();
     for (const each of Object.values(people)) each.origin = origin;
+    await furnish(ask, organisation.workspaceId);
   }
   const chat: DashboardScene["chat"] = (body, headers = {}) =>
     fetch(`${gateway.baseUrl}/chat/completions`, {
@@ -275,6 +299,7 @@ export async function startDashboardScene(
     failing,
     ask,
     chat,
+    cookieOf: (person) => signedInAs(person),
     async window(person, look = "light", options = {}) {
       const context = await chromium.newContext({ ...looks[look], ...options });
       await context.addCookies([{ ...signedInAs(person), url: origin }]);

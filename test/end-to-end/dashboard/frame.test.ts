@@ -72,6 +72,20 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await close();
   });
 
+  test("nothing moves for people who asked for less motion", async () => {
+    const { page, close } = await scene.open("developer", "/activity", "light", {
+      reducedMotion: "reduce",
+    });
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search" }).waitFor();
+    const moving = `[...document.querySelectorAll("*")].filter((each) => {
+      const { animationName, transitionDuration } = getComputedStyle(each);
+      return animationName !== "none" || /[1-9]/.test(transitionDuration);
+    }).length`;
+    expect(await page.evaluate(moving)).toBe(0);
+    await close();
+  });
+
   test("a skip link leads to the content, and the navigation follows the visual order", async () => {
     const { page, close } = await scene.open("developer", "");
     await page.keyboard.press("Tab");

@@ -1,15 +1,25 @@
 import type { Page } from "playwright-core";
 
-/** Widths at which every screen is looked at: a phone, a small laptop, a usual and a wide screen. */
-const widths = [390, 1024, 1440, 1920] as const;
-const heights: Readonly<Record<number, number>> = { 390: 844, 1024: 768, 1440: 900, 1920: 1080 };
+/**
+ * Sizes at which every screen is looked at: a phone, a laptop whose page is zoomed to 200 %, a
+ * small laptop, a usual and a wide screen.
+ */
+const sizes = [
+  { width: 390, height: 844 },
+  { width: 640, height: 400 },
+  { width: 1024, height: 768 },
+  { width: 1440, height: 900 },
+  { width: 1920, height: 1080 },
+] as const;
+/** Below this height the head of a page may fill half of the window. */
+const tallEnough = 600;
 
 /**
  * Looks at a page as an eye would: text that is cut off or covered, tables and charts without
  * height, content that begins below the first half of the window. Runs in the browser, and returns
  * findings as text.
  */
-const look = `(() => {
+export const geometryScript = `(() => {
   const findings = [];
   const nameOf = (element) => element.tagName.toLowerCase() + " " +
     JSON.stringify((element.getAttribute("aria-label") || element.textContent || "").trim().slice(0, 40));
@@ -62,14 +72,17 @@ const look = `(() => {
 export async function geometryFindings(page: Page): Promise<string[]> {
   const before = page.viewportSize();
   const findings: string[] = [];
-  for (const width of widths) {
-    await page.setViewportSize({ width, height: heights[width] ?? 800 });
+  for (const size of sizes) {
+    await page.setViewportSize(size);
     await page.evaluate(
       "new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))",
     );
-    const found: unknown = await page.evaluate(look);
-    if (Array.isArray(found))
-      findings.push(...found.map((finding) => `${width}: ${String(finding)}`));
+    const found: unknown = await page.evaluate(geometryScript);
+    if (!Array.isArray(found)) continue;
+    const counted = found
+      .map(String)
+      .filter((finding) => size.height > tallEnough || !finding.startsWith("begins in"));
+    findings.push(...counted.map((finding) => `${size.width}: ${finding}`));
   }
   if (before !== null) await page.setViewportSize(before);
   return findings;

@@ -2,10 +2,11 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { darkFindings, hasChromium, missingChromium } from "../../support/chromium.ts";
+import { listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { screens } from "./every-screen.ts";
 import { geometryFindings } from "./geometry.ts";
-import { expectSound, type Screen } from "./screen.ts";
+import { expectSound, openScreen, type Screen } from "./screen.ts";
 
 /** The sum of all shifts of one load (`layout-shift.test.ts` names what was moved). */
 const shiftMax = 0.01;
@@ -39,15 +40,20 @@ const chartBytesMax = 120_000;
 
 describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   let scene: DashboardScene;
+  let busyScene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
+    busyScene = await startDashboardScene(undefined, { livelyRows: 12_000 });
   }, 60_000);
-  afterAll(() => scene.stop());
+  afterAll(async () => {
+    await scene.stop();
+    await busyScene.stop();
+  });
 
   test.each(screens)(
-    "%s for the %s, light and dark, passes all layout checks",
+    "%s for the %s, over thousands of requests, light and dark, passes all layout checks",
     async (path, person) => {
-      const screen = await scene.open(person, path);
+      const screen = await busyScene.open(person, path);
       await expectSound(screen);
       expect(await darkFindings(screen.page)).toEqual([]);
       expect(await geometryFindings(screen.page)).toEqual([]);
@@ -64,6 +70,26 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
       await screen.close();
     },
   );
+
+  test("every screen of an empty workspace passes all layout checks", async () => {
+    const own = listAt(await scene.ask("developer", "GET", "/workspaces"), "data").find(
+      (workspace) => textAt(workspace, "id") !== scene.workspaceId,
+    );
+    const context = await scene.window("developer");
+    await context.addInitScript(`sessionStorage.setItem("workspace", "${textAt(own, "id")}")`);
+    const first = await context.newPage();
+    const screen = await openScreen(first, `${scene.origin}/dashboard`, () => context.close());
+    const findings: string[] = [];
+    for (const [path, person] of screens) {
+      if (person === "operator") continue;
+      await screen.go(`${scene.origin}/dashboard${path}`);
+      const found = await geometryFindings(screen.page);
+      findings.push(...found.map((finding) => `${path}: ${finding}`));
+    }
+    expect(findings).toEqual([]);
+    expect(screen.problems).toEqual([]);
+    await screen.close();
+  }, 120_000);
 
   test("the first load and each further screen stay within their size limits", async () => {
     const first = await scene.open("owner", "");
