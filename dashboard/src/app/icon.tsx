@@ -21,6 +21,11 @@ const outlines: Readonly<Record<string, string>> = {
     "M9 4a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M3 20a6 6 0 0 1 12 0M16 5a3 3 0 0 1 0 6M18 14a6 6 0 0 1 3 6",
   "/security": "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6z",
   "/account": "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M5 20a7 7 0 0 1 14 0",
+  "/customers": "M4 9l1.5-5h13L20 9M4 9v11h16V9M4 9h16M9 20v-6h6v6",
+  "/mcp-servers": "M9 4v4M15 4v4M7 8h10v4a5 5 0 0 1-10 0zM12 17v3M5 20h14",
+  "/batches": "M4 8l8-4 8 4-8 4zM4 12l8 4 8-4M4 16l8 4 8-4",
+  "/files": "M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6",
+  "/media": "M4 5h16v14H4zM4 15l4-4 4 4 3-3 5 5M15.5 8.5h.01",
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16 16l4.5 4.5",
   "/operator": "M4 4h16v6H4zM4 14h16v6H4zM8 7h.01M8 17h.01",
 };

@@ -118,7 +118,9 @@ function Sessions() {
                 head: "Device",
                 phone: "title",
                 cell: ({ user_agent: agent }) => (
-                  <span title={agent ?? undefined}>{deviceOf(agent)}</span>
+                  <span className={style.name} title={agent ?? undefined}>
+                    {deviceOf(agent)}
+                  </span>
                 ),
               },
               { head: "Address", phone: "figure", cell: ({ address }) => address ?? "–" },

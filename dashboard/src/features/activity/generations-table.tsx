@@ -63,7 +63,9 @@ const outcomeColumns: readonly ChoosableColumn[] = [
     head: "Key",
     cell: ({ key_name: name, key_id: id, app_title: app }) => (
       <>
-        <span className={style.line}>{name ?? id}</span>
+        <span className={style.line} title={name ?? id}>
+          {name ?? id}
+        </span>
         {app === null || app === name ? null : (
           <span className={style.under} title={app}>
             {app}
