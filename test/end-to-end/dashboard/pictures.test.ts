@@ -10,6 +10,8 @@ import {
   type Look,
   type Person,
 } from "./dashboard-scene.ts";
+import { chatStream } from "../../support/upstream/healthy-chat.ts";
+import { settled } from "./screen.ts";
 
 const folder = resolve(import.meta.dirname, "../../../docs/pictures");
 /** With PICTURES=write the pictures of the documentation are written. */
@@ -19,7 +21,9 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["overview", "", "owner"],
   ["playground", "/playground", "developer"],
   ["activity", "/activity", "developer"],
+  ["request", "/activity", "developer"],
   ["usage", "/usage", "owner"],
+  ["usage-customers", "/usage?group=customer", "owner"],
   ["models", "/models", "developer"],
   ["keys", "/keys", "developer"],
   ["hub", "/hub", "developer"],
@@ -27,7 +31,7 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["credits", "/credits", "owner"],
   ["members", "/members", "owner"],
   ["model", "/models/acme/large", "developer"],
-  ["compare", "/models?id=acme/large,sandbox/chat:free", "developer"],
+  ["compare", "/models?id=acme/large,contoso/coder", "developer"],
   ["connections", "/connections", "developer"],
   ["account", "/account", "member"],
   ["presets", "/presets", "developer"],
@@ -38,6 +42,7 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["reviews", "/hub?group=reviews", "operator"],
   ["collections", "/hub?group=hubs", "developer"],
   ["operator-workspaces", "/operator?group=workspaces", "operator"],
+  ["operator-workspace", "/operator?group=workspaces", "operator"],
   ["operator-people", "/operator?group=people", "operator"],
   ["operator-plans", "/operator?group=plans", "operator"],
   ["operator-providers", "/operator?group=providers", "operator"],
@@ -45,6 +50,35 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["operator-errors", "/operator?group=errors", "operator"],
   ["operator-settings", "/operator?group=settings", "operator"],
 ];
+
+/** What a model answers in the playground's picture. */
+const answer = `Three of the four reports ran:
+
+| report | started | rows |
+|---|---|---|
+| Orders | 02:00 | 18,204 |
+| Refunds | 02:10 | 311 |
+| Stock | 02:20 | 4,870 |
+
+**Invoices** did not start: its key had reached its cap. Raise the cap, or wait for the reset at midnight UTC.
+`;
+
+/** What is done on a screen before its picture is taken. */
+const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  async request(page) {
+    await page.getByRole("table").last().locator("tbody tr").nth(3).getByRole("button").click();
+    await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
+  },
+  async "operator-workspace"(page) {
+    await page.getByRole("link", { name: "Acme & Sons" }).click();
+    await page.getByRole("group", { name: "Usage by model" }).waitFor();
+  },
+  async playground(page) {
+    await page.getByLabel("Message", { exact: true }).fill("Which of our reports ran last night?");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Open the record" }).first().waitFor();
+  },
+};
 
 /** Pages that are public. */
 const publicPages = [
@@ -76,7 +110,8 @@ const bytesMax = 100_000;
 describe.skipIf(!hasChromium)(`the screenshots of the documentation${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { livelyRows: 12_000 });
+    scene.serving.script(chatStream({ text: [answer] }));
   }, 60_000);
   afterAll(() => scene.stop());
 
@@ -107,6 +142,8 @@ describe.skipIf(!hasChromium)(`the screenshots of the documentation${missingChro
     "%s, light and turned dark, matches its screenshots",
     async (name, path, person) => {
       const screen = await open(path, person, "light");
+      await steps[name]?.(screen.page);
+      await settled(screen.page);
       await expectPicture(`${name}-light`, screen.page);
       await turnDark(screen.page);
       await expectPicture(`${name}-dark`, screen.page);
