@@ -14,6 +14,7 @@ import { json } from "../../support/upstream/steps.ts";
 import { textAt } from "../api/at.ts";
 import { Browser } from "../api/people-browser.ts";
 import { KeptWindows } from "../../support/kept-windows.ts";
+import { furnish, livelyProviders, makeLivelyKeys } from "./lively-workspace.ts";
 import { openScreen, type Screen } from "./screen.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
@@ -137,6 +138,7 @@ async function gather(gateway: () => TestGateway, origin: string): Promise<Organ
   return { organizationId, workspaceId, people };
 }
 
+const outOfOrder = { error: { message: "The model is out of order.", type: "server_error" } };
 const hello = { model: "acme/large", messages: [{ role: "user", content: "Hello" }] };
 
 /**
@@ -180,52 +182,34 @@ interface SceneOptions extends Partial<AppSettings> {
   livelyRows?: number;
 }
 
-const livelyKeys = ["Website", "Support desk", "Nightly reports", "Code review", "Mobile app"];
-
-/** The providers of a lively installation, with the models that its records name. */
-const livelyProviders = (serving: FaultUpstream): AppSettings["providers"] => {
-  const model = (id: string, prompt: string, completion: string) => ({
-    id,
-    upstream_model: id,
-    context_length: 131_072,
-    pricing: { prompt, completion },
-  });
-  const large = model("acme/large", "5.00", "15.00");
-  const small = model("acme/small", "0.60", "2.40");
-  const sonar = model("northwind/sonar-mini", "3.00", "9.00");
-  const coder = model("contoso/coder", "4.00", "16.00");
-  const provide = (id: string, name: string, models: readonly object[]) =>
-    provider({
-      ...{ id, name, models, base_url: serving.baseUrl, dialect: "openai-chat" },
-      api_key: "upstream-secret",
-    });
-  return [
-    provide("acme", "Acme Inference", [large, small]),
-    provide("northwind", "Northwind AI", [sonar, large, small]),
-    provide("contoso", "Contoso Models", [coder, sonar]),
-    provide("fabrikam", "Fabrikam", [model("fabrikam/vision", "7.00", "21.00")]),
-  ];
-};
-
-/** Gives a lively workspace what its people have set up: credits, budgets, presets, a provider key. */
-async function furnish(ask: DashboardScene["ask"], workspaceId: string): Promise<void> {
-  const grant = { workspace_id: workspaceId, amount: 1_259.6, bucket: "topup" };
-  await ask("operator", "POST", "/admin/grants", { ...grant, description: "Prepaid" });
-  const budget = { period: "monthly", thresholds: [50, 80, 100] };
-  const all = { name: "All spending", scope: "workspace", limit: 400, action: "alert" };
-  await ask("owner", "POST", "/budgets", { ...budget, ...all });
-  const coder = { name: "Coder", scope: "model", subject: "contoso/coder" };
-  await ask("owner", "POST", "/budgets", { ...budget, ...coder, limit: 50, action: "block" });
-  for (const [slug, name, model] of [
-    ["support-reply", "Support reply", "acme/large"],
-    ["code-review", "Code review", "contoso/coder"],
-    ["summary", "Summary of a meeting", "northwind/sonar-mini"],
-  ])
-    await ask("developer", "POST", "/presets", {
-      slug,
-      name,
-      config: { model, temperature: 0.2 },
-    });
+/** Starts the browser, and opens windows of the people at an origin. */
+async function openViews(origin: string, people: Record<Person, Browser>) {
+  const chromium: Chromium = await startChromium();
+  const windows = new KeptWindows(chromium, `${origin}/healthz`);
+  const cookieOf = (person: Person): { name: string; value: string; httpOnly: true } => {
+    const value = people[person].cookies.get(brand.sessionCookie);
+    if (value === undefined) throw new Error(`${person} has no session`);
+    return { name: brand.sessionCookie, value, httpOnly: true };
+  };
+  return {
+    cookieOf,
+    close: () => chromium.close(),
+    async window(person, look = "light", options = {}) {
+      const context = await chromium.newContext({ ...looks[look], ...options });
+      await context.addCookies([{ ...cookieOf(person), url: origin }]);
+      return context;
+    },
+    async open(person, path, look = "light", options = {}) {
+      const taken = await windows.take({ ...looks[look], ...options }, [cookieOf(person)]);
+      return openScreen(taken.page, `${origin}/dashboard${path}`, taken.putBack);
+    },
+    async openSignedOut(path, look = "light", options = {}) {
+      const taken = await windows.take({ ...looks[look], ...options }, []);
+      return openScreen(taken.page, origin + path, taken.putBack);
+    },
+  } satisfies Pick<DashboardScene, "cookieOf" | "window" | "open" | "openSignedOut"> & {
+    close(): Promise<void>;
+  };
 }
 
 /** Starts one on a storage engine. */
@@ -237,12 +221,7 @@ export async function startDashboardScene(
   const directory = mkdtempSync(join(tmpdir(), "switchyard-scene-"));
   const isLively = livelyRows > 0;
   const [serving, failing] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
-  failing.script(
-    json(
-      { error: { message: "The model is out of order.", type: "server_error" } },
-      { status: 500 },
-    ),
-  );
+  failing.script(json(outOfOrder, { status: 500 }));
   let origin = "";
   const settings: Partial<AppSettings> = {
     ...(isLively ? { storageUrl: await putMigratedSqlite(directory) } : {}),
@@ -265,17 +244,14 @@ export async function startDashboardScene(
   const made = await ask("owner", "POST", "/keys", { name: "Night watch" });
   const key = textAt(made, "key");
   if (isLively) {
-    const keyIds = [textAt(made, "data.id")];
-    for (const name of livelyKeys)
-      keyIds.push(textAt(await ask("developer", "POST", "/keys", { name, limit: 200 }), "data.id"));
+    const keyIds = [textAt(made, "data.id"), ...(await makeLivelyKeys(ask))];
     await gateway.stop();
-    fillWithLife(join(directory, "test.db"), {
-      ...{ rows: livelyRows, workspaceId: organisation.workspaceId, keyIds },
-      ...{ nowMs: Date.now(), days: 30 },
-    });
+    const { workspaceId } = organisation;
+    const plan = { rows: livelyRows, workspaceId, keyIds, nowMs: Date.now(), days: 30 };
+    fillWithLife(join(directory, "test.db"), plan);
     gateway = await start();
     for (const each of Object.values(people)) each.origin = origin;
-    await furnish(ask, organisation.workspaceId);
+    await furnish(ask, workspaceId);
   }
   const chat: DashboardScene["chat"] = (body, headers = {}) =>
     fetch(`${gateway.baseUrl}/chat/completions`, {
@@ -284,13 +260,7 @@ export async function startDashboardScene(
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
     });
   if (seeded && !isLively) await seed(chat);
-  const chromium: Chromium = await startChromium();
-  const windows = new KeptWindows(chromium, `${origin}/healthz`);
-  const signedInAs = (person: Person): { name: string; value: string; httpOnly: true } => {
-    const value = people[person].cookies.get(brand.sessionCookie);
-    if (value === undefined) throw new Error(`${person} has no session`);
-    return { name: brand.sessionCookie, value, httpOnly: true };
-  };
+  const views = await openViews(origin, people);
   return {
     gateway,
     origin,
@@ -299,22 +269,9 @@ export async function startDashboardScene(
     failing,
     ask,
     chat,
-    cookieOf: (person) => signedInAs(person),
-    async window(person, look = "light", options = {}) {
-      const context = await chromium.newContext({ ...looks[look], ...options });
-      await context.addCookies([{ ...signedInAs(person), url: origin }]);
-      return context;
-    },
-    async open(person, path, look = "light", options = {}) {
-      const taken = await windows.take({ ...looks[look], ...options }, [signedInAs(person)]);
-      return openScreen(taken.page, `${origin}/dashboard${path}`, taken.putBack);
-    },
-    async openSignedOut(path, look = "light", options = {}) {
-      const taken = await windows.take({ ...looks[look], ...options }, []);
-      return openScreen(taken.page, origin + path, taken.putBack);
-    },
+    ...views,
     async stop() {
-      await chromium.close();
+      await views.close();
       await gateway.stop();
       rmSync(directory, { recursive: true, force: true });
       serving.stop();
