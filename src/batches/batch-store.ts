@@ -27,7 +27,8 @@ export type NewBatch = Pick<
 /** Which batches of a workspace to list, newest first. */
 export interface BatchQuery {
   workspaceId: string;
-  form: BatchForm;
+  /** Absent lists those of both forms. */
+  form?: BatchForm | undefined;
   limit: number;
   after?: string | undefined;
   before?: string | undefined;
@@ -77,6 +78,7 @@ export class BatchStore {
       problems: null,
       metadata: asked.metadata === null ? null : JSON.stringify(asked.metadata),
       usage: null,
+      failures: null,
       pause_note: null,
       paused_until_ms: 0,
       sealed_key: await seal(id),
@@ -87,16 +89,17 @@ export class BatchStore {
     return batchOf(row);
   }
 
-  /** Returns a batch of a workspace in its own form. */
-  async find(workspaceId: string, id: string, form: BatchForm): Promise<Batch | undefined> {
+  /** Returns a batch of a workspace, in one form alone where one is named. */
+  async find(workspaceId: string, id: string, form?: BatchForm): Promise<Batch | undefined> {
     const row = await this.database
       .selectFrom("batches")
       .selectAll()
       .where("id", "=", id)
       .where("workspace_id", "=", workspaceId)
-      .where("form", "=", form)
       .executeTakeFirst();
-    return row && batchOf(row);
+    return row === undefined || (form !== undefined && row.form !== form)
+      ? undefined
+      : batchOf(row);
   }
 
   /** Returns a batch for the work on it. */
@@ -122,8 +125,8 @@ export class BatchStore {
     let query = this.database
       .selectFrom("batches")
       .selectAll()
-      .where("workspace_id", "=", workspaceId)
-      .where("form", "=", form);
+      .where("workspace_id", "=", workspaceId);
+    if (form !== undefined) query = query.where("form", "=", form);
     if (edge !== undefined) query = query.where("id", isBackwards ? ">" : "<", edge);
     const rows = await query
       .orderBy("id", isBackwards ? "asc" : "desc")
@@ -198,9 +201,10 @@ export class BatchStore {
       total: number;
       problems: readonly InputProblem[];
       usage: AnswerTokens;
+      failures: Record<string, number>;
     }>,
   ): Promise<boolean> {
-    const { problems, usage, status, total } = change;
+    const { problems, usage, failures, status, total } = change;
     const { numUpdatedRows } = await this.database
       .updateTable("batches")
       .set({
@@ -211,6 +215,7 @@ export class BatchStore {
         ...(change.endedAtMs !== undefined && { ended_at_ms: change.endedAtMs }),
         ...(change.cancellingAtMs !== undefined && { cancelling_at_ms: change.cancellingAtMs }),
         ...(problems !== undefined && { problems: JSON.stringify(problems) }),
+        ...(failures !== undefined && { failures: JSON.stringify(failures) }),
         ...(usage !== undefined && { usage: JSON.stringify(usage) }),
       })
       .where("id", "=", id)
@@ -280,6 +285,7 @@ function batchOf(row: BatchTables["batches"]): Batch {
     costNano: row.cost_nano,
     problems: row.problems === null ? null : (JSON.parse(row.problems) as InputProblem[]),
     metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
+    failures: row.failures === null ? null : (JSON.parse(row.failures) as Record<string, number>),
     usage: row.usage === null ? null : (JSON.parse(row.usage) as AnswerTokens),
     pauseNote: row.pause_note,
     pausedUntilMs: row.paused_until_ms,

@@ -55,6 +55,8 @@ export interface Batch {
   problems: InputProblem[] | null;
   metadata: Record<string, string> | null;
   usage: AnswerTokens | null;
+  /** The failures of its lines by HTTP status or code; null until it has ended. */
+  failures: Record<string, number> | null;
   /** Why no line runs at the moment; null while lines run. */
   pauseNote: string | null;
   pausedUntilMs: number;
@@ -107,6 +109,8 @@ export interface BatchTables {
     problems: string | null;
     metadata: string | null;
     usage: string | null;
+    /** The failures of its lines by code, once it has ended. */
+    failures: string | null;
     pause_note: string | null;
     paused_until_ms: number;
     sealed_key: string;

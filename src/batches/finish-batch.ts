@@ -58,10 +58,15 @@ export async function finishBatch(
         for await (const { text, isSuccess: succeeded } of results()) if (!succeeded) yield text;
       })(),
     });
+  const { undone } = await parts.lines.left(batch.id);
   const isEnded = await parts.batches.change(batch.id, ["finalizing", "cancelling"], {
     status,
     endedAtMs: parts.clock.nowMs(),
     ...(batch.outputFileId === null && { usage }),
+    failures: {
+      ...(await parts.lines.failures(batch.id)),
+      ...(undone > 0 && { [`batch_${reason}`]: undone }),
+    },
   });
   if (!isEnded) return;
   await parts.lines.drop(batch.id);

@@ -296,6 +296,18 @@ export class LineStore {
     return new Map(rows.map(({ batch_id, nano }) => [batch_id, BigInt(nano)]));
   }
 
+  /** Counts the failures of a batch that runs, by HTTP status. */
+  async failures(batchId: string): Promise<Record<string, number>> {
+    const rows = await this.database
+      .selectFrom("batch_results")
+      .select(["status", sql<number | string>`count(*)`.as("lines")])
+      .where("batch_id", "=", batchId)
+      .where("status", ">=", 300)
+      .groupBy("status")
+      .execute();
+    return Object.fromEntries(rows.map(({ status, lines }) => [String(status), Number(lines)]));
+  }
+
   /** Returns those of some lines that are not done, each with its result where it has one. */
   async undone(
     batchId: string,

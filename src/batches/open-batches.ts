@@ -2,7 +2,7 @@ import type { Kysely } from "kysely";
 import type { Files } from "../files/open-files.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { Batch, BatchTables } from "./batch.ts";
+import { openStatuses, type Batch, type BatchTables } from "./batch.ts";
 import { BatchRunner, type BatchRunnerParts } from "./batch-runner.ts";
 import { type BatchRecipients, BatchWatchers, type WatcherParts } from "./batch-watchers.ts";
 import { ProviderBatchStore } from "./provider-batch-store.ts";
@@ -16,6 +16,8 @@ export interface BatchFacts {
   provider: string | null;
   /** Why they run here, where a provider's batch was considered. */
   note: string | null;
+  /** The failures so far, by HTTP status; absent for a batch that has ended. */
+  failures?: Record<string, number>;
   /** What is reserved for the lines that a provider runs, in nano-USD. */
   reservedNano: bigint;
 }
@@ -71,12 +73,18 @@ export function openBatches({
       const places = await providerBatches.some(some.map(({ id }) => id));
       const away = [...places.values()].filter(({ state }) => state !== "here");
       const reserved = await lines.reserved(away.map(({ batchId }) => batchId));
-      return new Map(
-        [...places.values()].map(({ batchId, provider, reason }) => [
-          batchId,
-          { provider, note: reason, reservedNano: reserved.get(batchId) ?? 0n },
-        ]),
-      );
+      const facts = new Map<string, BatchFacts>();
+      for (const { id, status } of some) {
+        const { provider = null, reason: note = null } = places.get(id) ?? {};
+        const isOpen = openStatuses.some((open) => open === status);
+        facts.set(id, {
+          provider,
+          note,
+          reservedNano: reserved.get(id) ?? 0n,
+          ...(isOpen && { failures: await lines.failures(id) }),
+        });
+      }
+      return facts;
     },
     watchers,
     async create(asked, recipients) {

@@ -173,6 +173,24 @@ const budgets = createRoute({
     "BudgetsPage",
   ),
 });
+const batches = createRoute({
+  getParentRoute: () => root,
+  path: "/batches",
+  component: lazyRouteComponent(
+    () => import("../features/batches/batches-page.tsx"),
+    "BatchesPage",
+  ),
+});
+const batch = createRoute({
+  getParentRoute: () => root,
+  path: "/batches/$id",
+  component: lazyRouteComponent(() => import("../features/batches/batch-page.tsx"), "BatchPage"),
+});
+const files = createRoute({
+  getParentRoute: () => root,
+  path: "/files",
+  component: lazyRouteComponent(() => import("../features/files/files-page.tsx"), "FilesPage"),
+});
 const runs = createRoute({
   getParentRoute: () => root,
   path: "/runs",
@@ -243,6 +261,9 @@ export const router = createRouter({
     mcpServers,
     routing,
     budgets,
+    batches,
+    batch,
+    files,
     runs,
     run,
     customers,

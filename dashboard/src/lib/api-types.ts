@@ -172,7 +172,7 @@ export type Generation = {
   "external_user": string | null;
   "user_agent": string | null;
   "preset_id": string | null;
-  "service_tier": null;
+  "service_tier": "batch" | null;
   "web_search_engine": null;
   "num_fetches": null;
   "num_input_audio_prompt": null;

@@ -77,6 +77,9 @@ export const batchSchema = lazily(() =>
           "The provider whose own batch runs the lines, at its price; null where they run here.",
         ),
       provider_note: z.string().nullable().describe("Why no provider's own batch runs the lines."),
+      failures: z
+        .record(z.string(), z.int())
+        .describe("Requests that failed, by HTTP status; those that were not run, by code."),
       metadata: z.record(z.string(), z.string()).nullable(),
       webhook_secret: webhookSecretSchema,
     })
@@ -124,6 +127,7 @@ export function openaiBatch(batch: Batch, facts: BatchFacts | undefined) {
     reserved: usdFromNano(facts?.reservedNano ?? 0n),
     provider: facts?.provider ?? null,
     provider_note: facts?.note ?? null,
+    failures: batch.failures ?? facts?.failures ?? {},
     metadata: metadataOf(batch),
   };
 }

@@ -31,10 +31,12 @@ type BatchDependencies = Pick<
 type BatchContext = RequestContext<unknown, KnownCaller>;
 
 /** Who is notified of the end of a batch, and of its pause where no money is left. */
-export const notifySchema = z.object({
-  webhook_url: z.url().max(2_000).optional(),
-  emails: z.array(z.email()).max(10).optional(),
-});
+export const notifySchema = z
+  .object({
+    webhook_url: z.url().max(2_000).optional(),
+    emails: z.array(z.email()).max(10).optional(),
+  })
+  .describe("Who is notified of the end of the batch, and of its first pause without money.");
 
 /** Returns whom a body asks to notify. Throws `GatewayError` for whom nothing can be sent to. */
 export async function recipientsOf(
@@ -122,6 +124,10 @@ export const createBatch = defineEndpoint<
 export const secretOf = (secret: string | null) =>
   secret === null ? {} : { webhook_secret: secret };
 
+/** Returns the form of the batches that a caller sees: people who are signed in see all. */
+const formOf = ({ caller }: BatchContext): "openai" | undefined =>
+  caller.kind === "session" ? undefined : "openai";
+
 /** Lists the batches of the workspace. */
 export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof fileAccess>({
   method: "GET",
@@ -131,6 +137,7 @@ export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof f
   counting: "at-door",
   tag: "Batches",
   summary: "List batches.",
+  description: "Newest first. People who are signed in also see those of Anthropic's form.",
   query: z.object({ after: z.string().optional(), limit: z.string().optional() }),
   response: () =>
     z.object({
@@ -146,7 +153,7 @@ export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof f
     const after = query.get("after");
     const page = await batches.store.list({
       workspaceId: workspaceOf(context).id,
-      form: "openai",
+      form: formOf(context),
       limit:
         integerField(query.get("limit") ?? undefined, {
           param: "limit",
@@ -172,7 +179,8 @@ async function batchOf(context: BatchContext, { batches }: BatchDependencies): P
   const shown = context.param("id");
   const id = batchIdOf(shown);
   const workspaceId = workspaceOf(context).id;
-  const batch = id === undefined ? undefined : await batches.store.find(workspaceId, id, "openai");
+  const batch =
+    id === undefined ? undefined : await batches.store.find(workspaceId, id, formOf(context));
   if (batch === undefined) throw noBatch(shown);
   return batch;
 }

@@ -206,11 +206,12 @@ function edgeOf(query: URLSearchParams, param: string): string | undefined {
 
 /** Lists files in OpenAI's form. `has_more` is true only where another page has a file. */
 async function listForOpenai(context: FileContext, { files }: FileDependencies) {
+  const { id: workspaceId, plan } = workspaceOf(context);
   const { query } = context;
   const order = query.get("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw badField("order", "must be asc or desc.");
   const page = await files.store.list({
-    workspaceId: workspaceOf(context).id,
+    workspaceId,
     limit: limitOf(query.get("limit"), { most: 10_000, usual: 10_000 }),
     order,
     after: edgeOf(query, "after"),
@@ -223,6 +224,12 @@ async function listForOpenai(context: FileContext, { files }: FileDependencies) 
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
     has_more: page.hasMore,
+    ...(context.caller.kind === "session" && {
+      storage: {
+        used_bytes: await files.store.bytesOf(workspaceId),
+        quota_bytes: files.quotaBytesOf(plan),
+      },
+    }),
   };
 }
 
@@ -272,6 +279,13 @@ export const listFiles = defineEndpoint<FileDependencies, undefined, typeof file
       last_id: z.string().nullable(),
       has_more: z.boolean(),
       next_page: z.string().nullable().optional(),
+      storage: z
+        .object({
+          used_bytes: z.int().describe("Bytes that the workspace stores."),
+          quota_bytes: z.int().describe("The most bytes that the workspace may store."),
+        })
+        .optional()
+        .describe("Storage of the workspace; for people who are signed in."),
     }),
   encodeError: encodeFileError,
   async handle(context, dependencies) {

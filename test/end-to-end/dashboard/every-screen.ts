@@ -20,6 +20,8 @@ export const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/routing", "developer"],
   ["/budgets", "owner"],
   ["/runs", "developer"],
+  ["/batches", "developer"],
+  ["/files", "developer"],
   ["/customers", "developer"],
   ["/security", "owner"],
   ["/hub", "developer"],

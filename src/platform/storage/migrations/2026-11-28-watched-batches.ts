@@ -1,7 +1,8 @@
+import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
 import type { Migration } from "../migrate.ts";
 
-/** Who is notified of the end of a batch, until they were. */
+/** Who is notified of the end of a batch, until they were, and the failures of its lines by code. */
 export const watchedBatches: Migration = {
   name: "2026-11-28-watched-batches additive to 2026-11-23-first-schema",
   async up(database, kind) {
@@ -18,5 +19,6 @@ export const watchedBatches: Migration = {
         next_attempt_ms: "integer not null",
       },
     });
+    await sql.raw("alter table batches add column failures text").execute(database);
   },
 };

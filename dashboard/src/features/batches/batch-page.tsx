@@ -1,0 +1,153 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { download } from "../../lib/download.ts";
+import { count, usd } from "../../lib/format.ts";
+import { PageHead } from "../../ui/page.tsx";
+import {
+  Actions,
+  Button,
+  Card,
+  Empty,
+  Facts,
+  Loaded,
+  Moment,
+  Problem,
+  Stat,
+  Stats,
+} from "../../ui/parts.tsx";
+import { Table } from "../../ui/table.tsx";
+import { type Batch, batchQuery, cancelBatch } from "./api.ts";
+import { BatchProgress, BatchStatus } from "./batch-progress.tsx";
+
+const route = getRouteApi("/batches/$id");
+
+const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOString();
+
+/** Words for the codes of requests that were not run. */
+const notRun: Readonly<Record<string, string>> = {
+  batch_expired: "Not run before the batch expired",
+  batch_cancelled: "Not run before the batch was cancelled",
+};
+
+/** The failures of a batch, by code. */
+function Failures({ batch: { failures, errors } }: { batch: Batch }) {
+  const rows = Object.entries(failures);
+  if (errors !== null)
+    return (
+      <Card title="Why the input was refused" flush>
+        <Table
+          rows={errors.data}
+          rowKey={({ line, message }) => `${line} ${message}`}
+          caption="Problems of the input"
+          columns={[
+            { head: "Line", number: true, cell: ({ line }) => (line === null ? "" : count(line)) },
+            { head: "Problem", cell: ({ message }) => message },
+          ]}
+        />
+      </Card>
+    );
+  return (
+    <Card title="Failures" flush>
+      {rows.length === 0 ? (
+        <Empty>No request has failed.</Empty>
+      ) : (
+        <Table
+          rows={rows}
+          rowKey={([code]) => code}
+          caption="Failures by code"
+          columns={[
+            { head: "Code", cell: ([code]) => notRun[code] ?? code },
+            { head: "Requests", number: true, cell: ([, lines]) => count(lines) },
+          ]}
+        />
+      )}
+    </Card>
+  );
+}
+
+/** Downloads what a batch has written, and cancels one that runs. */
+function BatchActions({ batch }: { batch: Batch }) {
+  const queries = useQueryClient();
+  const cancel = useMutation({
+    mutationFn: cancelBatch,
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["batches"] }),
+  });
+  const { id, output_file_id: output, error_file_id: errors, status } = batch;
+  const mayCancel = status === "validating" || status === "in_progress";
+  return (
+    <>
+      {cancel.error === null ? null : <Problem error={cancel.error} />}
+      <Actions>
+        {output === null ? null : (
+          <Button onClick={() => void download(`/files/${output}/content`, `${id}.output.jsonl`)}>
+            Download answers
+          </Button>
+        )}
+        {errors === null ? null : (
+          <Button
+            look="plain"
+            onClick={() => void download(`/files/${errors}/content`, `${id}.errors.jsonl`)}
+          >
+            Download errors
+          </Button>
+        )}
+        {mayCancel ? (
+          <Button look="plain" disabled={cancel.isPending} onClick={() => cancel.mutate(id)}>
+            Cancel
+          </Button>
+        ) : null}
+      </Actions>
+    </>
+  );
+}
+
+/** Returns the note about a pause, which the gateway writes into the metadata. */
+const pauseNoteOf = ({ metadata }: Batch): string | undefined =>
+  Object.entries(metadata ?? {}).find(([name]) => name.endsWith("_note"))?.[1];
+
+/** One batch: how far it is, what it costs, and what has failed. */
+export function BatchPage() {
+  const { id } = route.useParams();
+  const batch = useQuery(batchQuery(id));
+  return (
+    <>
+      <PageHead title="Batch" />
+      <Loaded query={batch} height={240}>
+        {(data) => (
+          <>
+            <Stats>
+              <Stat
+                name="State"
+                value={data.status.replace("_", " ")}
+                note={<BatchStatus status={data.status} />}
+              />
+              <Stat name="Cost so far" value={usd(data.cost)} />
+              <Stat name="Reserved" value={usd(data.reserved)} />
+              <Stat name="Failed" value={count(data.request_counts.failed)} />
+            </Stats>
+            <Card title="Progress">
+              <BatchProgress batch={data} />
+              <Facts
+                rows={[
+                  ["Id", data.id],
+                  ["Endpoint", data.endpoint],
+                  ["Runs at", data.provider ?? "this gateway"],
+                  ...(data.provider_note === null
+                    ? []
+                    : [["Why here", data.provider_note] as const]),
+                  ...(pauseNoteOf(data) === undefined
+                    ? []
+                    : [["Waits", pauseNoteOf(data)] as const]),
+                  ["Created", <Moment key="created" at={timeOf(data.created_at)} />],
+                  ["Expires", <Moment key="expires" at={timeOf(data.expires_at)} />],
+                ]}
+              />
+              <BatchActions batch={data} />
+            </Card>
+            <Failures batch={data} />
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,105 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { download } from "../../lib/download.ts";
+import { bytes } from "../../lib/format.ts";
+import { Bar, Confirm } from "../../ui/form.tsx";
+import { PageHead } from "../../ui/page.tsx";
+import { Actions, Button, Card, Empty, LoadedPages, Moment, Name } from "../../ui/parts.tsx";
+import { Table } from "../../ui/table.tsx";
+import { deleteFile, filePagesQuery, type StoredFile } from "./api.ts";
+
+const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOString();
+
+/** Files of the workspace, and how much of its storage they take. */
+export function FilesPage() {
+  const files = useInfiniteQuery(filePagesQuery);
+  const queries = useQueryClient();
+  const [chosen, setChosen] = useState<StoredFile>();
+  const remove = useMutation({
+    mutationFn: deleteFile,
+    onSuccess: async () => {
+      setChosen(undefined);
+      await queries.invalidateQueries({ queryKey: ["files"] });
+    },
+  });
+  const storage = files.data?.pages[0]?.storage;
+  return (
+    <>
+      <PageHead title="Files" />
+      {storage === undefined ? null : (
+        <Card title="Storage">
+          <div>
+            {bytes(storage.used_bytes)} of {bytes(storage.quota_bytes)}
+          </div>
+          <Bar
+            label="Storage"
+            share={storage.quota_bytes === 0 ? 1 : storage.used_bytes / storage.quota_bytes}
+          />
+        </Card>
+      )}
+      <Card flush>
+        <LoadedPages query={files} height={240}>
+          {(rows) =>
+            rows.length === 0 ? (
+              <Empty>No file yet. Programs upload them with POST /files.</Empty>
+            ) : (
+              <FileTable rows={rows} onDelete={setChosen} />
+            )
+          }
+        </LoadedPages>
+      </Card>
+      <Confirm
+        title="Delete file"
+        open={chosen !== undefined}
+        onClose={() => setChosen(undefined)}
+        onConfirm={() => chosen !== undefined && remove.mutate(chosen.id)}
+        action="Delete"
+        work={remove}
+      >
+        <p>{chosen?.filename} is deleted for good. A batch that runs keeps its input.</p>
+      </Confirm>
+    </>
+  );
+}
+
+function FileTable({
+  rows,
+  onDelete,
+}: {
+  rows: readonly StoredFile[];
+  onDelete: (file: StoredFile) => void;
+}) {
+  return (
+    <Table
+      rows={rows}
+      rowKey={({ id }) => id}
+      caption="Files"
+      columns={[
+        { head: "Name", cell: ({ filename }) => <Name>{filename}</Name> },
+        { head: "Purpose", cell: ({ purpose }) => purpose.replace("_", " ") },
+        { head: "Size", number: true, cell: (file) => bytes(file.bytes) },
+        { head: "Created", cell: ({ created_at: at }) => <Moment at={timeOf(at)} /> },
+        {
+          head: "Expires",
+          cell: ({ expires_at: at }) => (at === undefined ? "never" : <Moment at={timeOf(at)} />),
+        },
+        {
+          head: "Actions",
+          cell: (file) => (
+            <Actions>
+              <Button
+                look="plain"
+                onClick={() => void download(`/files/${file.id}/content`, file.filename)}
+              >
+                Download
+              </Button>
+              <Button look="plain" onClick={() => onDelete(file)}>
+                Delete
+              </Button>
+            </Actions>
+          ),
+        },
+      ]}
+    />
+  );
+}
