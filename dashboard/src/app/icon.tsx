@@ -17,8 +17,6 @@ const outlines: Readonly<Record<string, string>> = {
   "/credits": "M4 7h14a2 2 0 0 1 2 2v9a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2zM4 7a2 2 0 0 1 2-2h10M16 13h1",
   "/budgets": "M4 18a8.5 8.5 0 1 1 16 0M12 15l4-5",
   "/runs": "M5 4v12a4 4 0 0 0 4 4h4M5 9h8M17 6v6M14 9h6M16 17h4v5h-4z",
-  "/batches": "M4 6h16M4 12h16M4 18h9M18 15v6M15 18h6",
-  "/files": "M6 3h8l5 5v13H6zM14 3v5h5M9 13h7M9 17h5",
   "/members":
     "M9 4a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M3 20a6 6 0 0 1 12 0M16 5a3 3 0 0 1 0 6M18 14a6 6 0 0 1 3 6",
   "/security": "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6z",

@@ -6,6 +6,9 @@ import {
   textOf,
 } from "./provider-batches.ts";
 
+/** The endpoint of its batches by wire format. */
+const paths: Readonly<Record<string, string>> = { "anthropic-messages": "/v1/messages" };
+
 const pathFor = (id: string, verb = ""): string =>
   `/messages/batches/${encodeURIComponent(id)}${verb}`;
 
@@ -17,7 +20,7 @@ export function anthropicBatches(plain: ProviderApi): ProviderBatchApi {
     bytesMax: 256 * 1024 * 1024,
     requestsMax: 100_000,
     isOneModel: false,
-    pathOf: (dialect) => (dialect === "anthropic-messages" ? "/v1/messages" : undefined),
+    pathOf: (dialect) => paths[dialect],
     write: ({ customId, text }) => `{"custom_id":${JSON.stringify(customId)},"params":${text}}`,
     async create({ content, headers: { "anthropic-version": _, ...headers } }) {
       const { id } = await api.ask({

@@ -6,6 +6,9 @@ import {
   textOf,
 } from "./provider-batches.ts";
 
+/** The endpoint of its batches by wire format. */
+const paths: Readonly<Record<string, string>> = { "google-generate": "generateContent" };
+
 /** States on the wire, and those of its clients. */
 const endStates = /_(?:SUCCEEDED|FAILED|CANCELLED|EXPIRED)$/;
 
@@ -40,7 +43,7 @@ export function googleBatches(api: ProviderApi): ProviderBatchApi {
     bytesMax: 19_000_000,
     requestsMax: 50_000,
     isOneModel: true,
-    pathOf: (dialect) => (dialect === "google-generate" ? "generateContent" : undefined),
+    pathOf: (dialect) => paths[dialect],
     write: ({ customId, text }) =>
       `{"request":${text},"metadata":{"key":${JSON.stringify(customId)}}}`,
     async create({ content, upstreamModel, marker }) {
