@@ -296,13 +296,13 @@ export class Grants {
       const grant = await this.find(holder, server);
       if (grant === undefined) throw new NotConnectedError(server);
       if (!this.refused.has(grant.tokens.access_token)) return;
-      if (await this.claimRefresh(holder)) return this.refreshClaimed(server, holder);
+      if (await this.takeRefresh(holder)) return this.refreshAlone(server, holder);
       await Bun.sleep(lookMs);
     }
   }
 
-  /** Claims the refresh of tokens for this gateway. Returns false while another one does it. */
-  private async claimRefresh({ serverKey, workspaceId, personId }: Holder): Promise<boolean> {
+  /** Takes the refresh of tokens for this gateway. Returns false while another one does it. */
+  private async takeRefresh({ serverKey, workspaceId, personId }: Holder): Promise<boolean> {
     const { database, clock } = this.options;
     const { numUpdatedRows } = await database
       .updateTable("mcp_grants")
@@ -325,12 +325,12 @@ export class Grants {
       .execute();
   }
 
-  private async refreshClaimed(server: UpstreamServer, holder: Holder): Promise<void> {
+  private async refreshAlone(server: UpstreamServer, holder: Holder): Promise<void> {
     const grant = await this.find(holder, server);
     if (grant === undefined) throw new NotConnectedError(server);
     const { tokens, issuer, metadata, client, resource } = grant;
     try {
-      // Another gateway may have ended its refresh between the look and the claim.
+      // Another gateway may have ended its refresh between the two looks.
       if (!this.refused.has(tokens.access_token)) return;
       if (tokens.refresh_token === undefined) throw new NotConnectedError(server);
       const sdk = await import("@modelcontextprotocol/client");

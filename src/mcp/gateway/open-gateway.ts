@@ -33,6 +33,23 @@ export interface McpGateway {
   stopGateway(): Promise<void>;
 }
 
+/** What the gateway is made of. */
+interface GatewayParts {
+  servers: Kysely<UpstreamServerTables>;
+  grants: Kysely<GrantTables>;
+  vault: KeyVault;
+  ledger: LedgerPort;
+  clock: Clock;
+  version: string;
+  /** All certificates that are trusted, in PEM; absent means the platform's own list. */
+  certificates: readonly string[] | undefined;
+  /** The workspace under whose key tokens are kept that all workspaces use. */
+  operatorWorkspaceId: string;
+  metrics: Pick<Metrics, "toolCall" | "toolCallDuration" | "watchToolServers">;
+  publicUrl(): string;
+  onError(error: unknown): void;
+}
+
 /** Opens the gateway. Nothing is connected and no SDK is loaded before the first call. */
 export function openMcpGateway(
   { servers, allowedNetworks }: Pick<ConfiguredMcp, "servers" | "allowedNetworks">,
@@ -48,21 +65,7 @@ export function openMcpGateway(
     metrics,
     publicUrl,
     onError,
-  }: {
-    servers: Kysely<UpstreamServerTables>;
-    grants: Kysely<GrantTables>;
-    vault: KeyVault;
-    ledger: LedgerPort;
-    clock: Clock;
-    version: string;
-    /** All certificates that are trusted, in PEM; absent means the platform's own list. */
-    certificates: readonly string[] | undefined;
-    /** The workspace under whose key tokens are kept that all workspaces use. */
-    operatorWorkspaceId: string;
-    metrics: Pick<Metrics, "toolCall" | "toolCallDuration" | "watchToolServers">;
-    publicUrl(): string;
-    onError(error: unknown): void;
-  },
+  }: GatewayParts,
 ): McpGateway {
   const guard = {
     allowed: allowedNetworks.flatMap((range) => parseRange(range) ?? []),
@@ -83,16 +86,19 @@ export function openMcpGateway(
   });
   const held = new HeldCalls<Settled>(clock);
   const served = agentServer(toolCalls, { version, held });
+  const upstreamServers = new UpstreamServers({
+    operators: servers.map(operatorsServer),
+    store: new UpstreamServerStore({ database: serverRows, vault }),
+    connections,
+    grants,
+    guard,
+    clock,
+    onError,
+  });
+  connections.onListChanged = ({ server, user }) =>
+    upstreamServers.refresh(server, { user }).catch(onError);
   return {
-    upstreamServers: new UpstreamServers({
-      operators: servers.map(operatorsServer),
-      store: new UpstreamServerStore({ database: serverRows, vault }),
-      connections,
-      grants,
-      guard,
-      clock,
-      onError,
-    }),
+    upstreamServers,
     toolCalls,
     serverWatch: watch,
     toolSecrets: new ToolSecrets(vault),

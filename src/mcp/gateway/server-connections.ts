@@ -80,6 +80,8 @@ export class ServerConnections {
   private readonly grants: Pick<Grants, "providerOf" | "note">;
   private readonly clock: Clock;
   private readonly version: string;
+  /** Called where a server says that its tools have changed. */
+  onListChanged: ((at: Pick<Place, "server" | "user">) => void) | undefined;
   private readonly open = new Map<string, Connection>();
   private readonly sweeping: ReturnType<typeof setInterval>;
 
@@ -179,6 +181,9 @@ export class ServerConnections {
         if (listener === undefined) throw new Error("There is no call that could be asked.");
         return (await listener.ask({ method, params: { ...params } })) as never;
       });
+    client.setNotificationHandler("notifications/tools/list_changed", () =>
+      this.onListChanged?.(at),
+    );
     client.setNotificationHandler("notifications/message", ({ params }) => {
       for (const listener of listeners) listener.log(params);
     });

@@ -16,20 +16,28 @@ export interface AskingUpstream {
 
 const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 
+/** Whether the servers of this process have another tool, which a call of `log` adds. */
+let extended = false;
+
 function buildServer(): Server {
   const server = new Server(
     { name: "asking", version: "1" },
-    { capabilities: { tools: {}, logging: {} } },
+    { capabilities: { tools: { listChanged: true }, logging: {} } },
   );
   server.setRequestHandler("tools/list", () => ({
-    tools: ["name", "opinion", "log"].map((name) => ({
+    tools: ["name", "opinion", "log", ...(extended ? ["more"] : [])].map((name) => ({
       name,
       inputSchema: { type: "object" as const },
     })),
   }));
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+    if (params.name === "more") return text("more");
     const answers = mcpReq.inputResponses;
     if (params.name === "log") {
+      if (params.arguments?.["extend"] === true) {
+        extended = true;
+        await mcpReq.notify({ method: "notifications/tools/list_changed" });
+      }
       await mcpReq.log("warning", "the disk is nearly full", "disk");
       return text("logged");
     }

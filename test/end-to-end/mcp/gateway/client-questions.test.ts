@@ -10,6 +10,7 @@ import {
   startAskingUpstream,
   type AskingUpstream,
 } from "../../../support/mcp-upstream/asking-upstream.ts";
+import { pollUntil } from "../../../support/poll-until.ts";
 import { at } from "../../api/at.ts";
 
 const generations = ["legacy", "modern"] as const;
@@ -126,6 +127,15 @@ describe.each(generations)("a server (%s)", (server) => {
     expect(outcome).toBe(true);
     await client.close();
   });
+});
+
+test("a server that says its tools have changed is read again", async () => {
+  const { client } = await connect("legacy", { agent: "legacy" });
+  const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+  expect(await names()).toEqual(["name", "opinion", "log"]);
+  await client.callTool({ name: "log", arguments: { extend: true } });
+  await pollUntil(async () => (await names()).includes("more"));
+  await client.close();
 });
 
 test("a call that was asked about is charged once", async () => {
