@@ -164,6 +164,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await act(row, "Edit");
     await page.getByText("More limits").click();
     await page.getByLabel("Allowed models").fill("acme/large");
+    await page.getByLabel("Allowed tools").fill("docs/search");
     await page.getByLabel("Tokens a minute").fill("1000");
     await page.getByRole("button", { name: "Save key" }).click();
     await row.getByText("1 model, 1,000 tokens a minute").waitFor();

@@ -21,6 +21,7 @@ export interface Key {
   tpm: number | null;
   allowed_models: readonly string[] | null;
   allowed_endpoints: readonly string[] | null;
+  allowed_tools: readonly string[] | null;
   creator_user_id: string;
   last_used_at: string | null;
   /** Whether the key has an operator's rights. */

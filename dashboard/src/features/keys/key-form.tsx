@@ -41,6 +41,7 @@ const start = (key: Key | undefined) => ({
   tpm: key?.tpm?.toString() ?? "",
   models: key?.allowed_models?.join("\n") ?? "",
   endpoints: key?.allowed_endpoints?.join("\n") ?? "",
+  tools: key?.allowed_tools?.join("\n") ?? "",
   byok: key?.include_byok_in_limit ?? false,
   operator: key?.operator ?? false,
 });
@@ -54,19 +55,24 @@ const listed = (text: string, isNew: boolean): string[] | null | undefined => {
 };
 
 function fieldsOf(
-  { name, limit, reset, days, rate, tpm, models, endpoints, byok }: Texts,
+  { name, limit, reset, days, rate, tpm, byok, ...lists }: Texts,
   isNew: boolean,
 ): KeyFields {
   const amount = numberOf(limit) ?? null;
-  const [allowedModels, allowedEndpoints] = [listed(models, isNew), listed(endpoints, isNew)];
+  const allowed = {
+    allowed_models: listed(lists.models, isNew),
+    allowed_endpoints: listed(lists.endpoints, isNew),
+    allowed_tools: listed(lists.tools, isNew),
+  };
   return {
     name,
     limit: amount,
     limit_reset: amount === null || reset === "" ? null : reset,
     include_byok_in_limit: byok,
     tpm: numberOf(tpm) ?? null,
-    ...(allowedModels === undefined ? {} : { allowed_models: allowedModels }),
-    ...(allowedEndpoints === undefined ? {} : { allowed_endpoints: allowedEndpoints }),
+    ...(Object.fromEntries(
+      Object.entries(allowed).filter(([, list]) => list !== undefined),
+    ) as Pick<KeyFields, keyof typeof allowed>),
     ...(rate === "" ? {} : { rate_limit: Number(rate) }),
     ...(days === "keep"
       ? {}
@@ -127,7 +133,7 @@ export function KeyForm({
       )}
     </Field>
   );
-  const lines = (name: "models" | "endpoints", label: string, hint: string) => (
+  const lines = (name: "models" | "endpoints" | "tools", label: string, hint: string) => (
     <Field label={label} hint={hint}>
       {(id) => (
         <TextArea id={id} value={texts[name]} onChange={(event) => set(name)(event.target.value)} />
@@ -201,6 +207,11 @@ export function KeyForm({
             isNew
               ? "Paths, one a line. Empty means inference."
               : "Paths, one a line. Empty means every endpoint.",
+          )}
+          {lines(
+            "tools",
+            "Allowed tools",
+            "MCP servers (docs) and tools of them (docs/search), one a line. Empty means every tool.",
           )}
         </div>
       </details>
