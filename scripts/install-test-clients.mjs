@@ -56,6 +56,10 @@ const groups = {
     packages: ["@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0"],
     command: npmInstall,
   },
+  "agents-realtime": {
+    packages: ["@openai/agents-realtime@0.20.0", "zod@4.1.12"],
+    command: npmInstall,
+  },
   // Google's clients differ in the paths and the framing that they expect.
   "google-genai-1": { packages: ["@google/genai@1.30.0"], command: npmInstall },
   "google-genai-2": { packages: ["@google/genai@2.32.0"], command: npmInstall },

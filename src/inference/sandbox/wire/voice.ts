@@ -107,7 +107,9 @@ function answer(socket: VoiceSocket, asked: Event): void {
     send(socket, "response.output_text.delta", { ...place, delta: said });
     send(socket, "response.output_text.done", { ...place, text: said });
   }
-  const done = { ...item, status: "completed", content: [part] };
+  // Parts of items are named otherwise than those of events.
+  const kept = { ...part, type: speaks ? "output_audio" : "output_text" };
+  const done = { ...item, status: "completed", content: [kept] };
   send(socket, "response.content_part.done", { ...place, part });
   send(socket, "response.output_item.done", {
     response_id: response.id,

@@ -77,7 +77,7 @@ export function gaSettings(beta: Fields): Record<string, unknown> {
 }
 
 /** Returns the settings of a GA session or response as the beta has them. */
-export function betaSettings(ga: Fields): Record<string, unknown> {
+function betaSettings(ga: Fields): Record<string, unknown> {
   const { audio, output_modalities: modalities, max_output_tokens: cap, type: _, ...kept } = ga;
   const input = asObject(asObject(audio)?.["input"]);
   const output = asObject(asObject(audio)?.["output"]);
