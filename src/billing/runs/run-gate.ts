@@ -148,6 +148,9 @@ export class RunGate {
   }
 }
 
+/** What refusals without the address of the page say in its place. */
+const resumePlace = "metadata.resume_url";
+
 /** Returns the members that name a run in its refusals. */
 const factsOf = ({ id, name, limitNano }: Run): Record<string, unknown> => ({
   run_id: id,
@@ -198,11 +201,14 @@ export class RunVisit {
     if (error.fault === "client" && error.headers["x-service-provider-chain"] === undefined)
       this.gate.giveBack(this.run, this.counted);
     if (error.metadata["reason"] === "run_limit_reached") this.gate.refusedCount += 1;
-    if (error.code === "run_exhausted")
-      Object.assign(error.metadata, {
-        ...factsOf(this.run),
-        ...error.metadata,
-        resume_url: this.gate.resumeUrl(this.run),
-      });
+    if (error.code !== "run_exhausted") return;
+    const url = this.gate.resumeUrl(this.run);
+    // Agents show the message alone, so that it names the page as well.
+    error.message = error.message.replace(resumePlace, url);
+    Object.assign(error.metadata, {
+      ...factsOf(this.run),
+      ...error.metadata,
+      resume_url: url,
+    });
   }
 }
