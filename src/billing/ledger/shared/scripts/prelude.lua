@@ -75,14 +75,34 @@ local function within(price, weight)
   if weight == 10000 or price < 0 then return price end
   return math.floor(price / weight) * 10000 + math.floor(price % weight * 10000 / weight)
 end
+-- Calls with each sum that counts what has these tags on a day, and its weight. The field i and a tag
+-- names the sums of that tag, so that the sums of other customers cost nothing.
+local function eachSum(on, tags, visit)
+  on = tonumber(on)
+  for entry in string.gmatch(tags, '[^,]+') do
+    local tag, weight = string.match(entry, '^(.*)@(%d+)$')
+    local names = redis.call('HGET', B, 'i' .. (tag or entry))
+    for name in string.gmatch(names or '', '[^,]+') do
+      local first, last = string.match(name, '~(%d+)~(%d+)$')
+      if on >= tonumber(first) and on < tonumber(last) then visit(name, tonumber(weight) or 10000) end
+    end
+  end
+end
+local function indexSum(name)
+  local key = 'i' .. string.match(name, '^(.*)~%d+~%d+$')
+  local names = redis.call('HGET', B, key)
+  if not names then
+    redis.call('HSET', B, key, name)
+  elseif not string.find(',' .. names .. ',', ',' .. name .. ',', 1, true) then
+    redis.call('HSET', B, key, names .. ',' .. name)
+  end
+end
 local function isRead(key, id) return redis.call('HEXISTS', key, 'x' .. id) == 1 end
 local function addSums(kind, amount, on, tags, id, times)
   if amount == 0 or not tags or tags == '' or not known(B) then return end
-  for _, name in ipairs(redis.call('HKEYS', B)) do
-    local sum = string.sub(name, 2)
-    local weight = string.sub(name, 1, 1) == kind and weightIn(sum, on, tags)
-    if weight and not isRead(B, id .. ' ' .. sum) then add(B, name, priced(amount, weight) * (times or 1)) end
-  end
+  eachSum(on, tags, function(sum, weight)
+    if not isRead(B, id .. ' ' .. sum) then add(B, kind .. sum, priced(amount, weight) * (times or 1)) end
+  end)
 end
 local function holdIds()
   local ids = redis.call('HKEYS', H)
@@ -113,7 +133,12 @@ local function missing(keys, budgets)
     if key ~= '' and not spends[key].held then found[#found + 1] = key end
   end
   for at = 1, #(budgets or {}), 3 do
-    if redis.call('HEXISTS', B, 's' .. budgets[at]) == 0 then found[#found + 1] = 'b:' .. budgets[at] end
+    if redis.call('HEXISTS', B, 's' .. budgets[at]) == 0 then
+      found[#found + 1] = 'b:' .. budgets[at]
+    else
+      -- A gateway of an earlier release fills sums without their index.
+      indexSum(budgets[at])
+    end
   end
   if #found == 0 then return nil end
   local charges = redis.call('HGETALL', C)
@@ -161,9 +186,9 @@ local function takeHolds(ids, entry)
 end
 local function forgetReadSums(id, tags)
   if not tags or tags == '' or not known(B) then return end
-  local prefix = 'x' .. id .. ' '
-  for _, name in ipairs(redis.call('HKEYS', B)) do
-    if string.sub(name, 1, #prefix) == prefix then redis.call('HDEL', B, name) end
+  for entry in string.gmatch(tags, '[^,]+') do
+    local names = redis.call('HGET', B, 'i' .. (string.match(entry, '^(.*)@%d+$') or entry))
+    for name in string.gmatch(names or '', '[^,]+') do redis.call('HDEL', B, 'x' .. id .. ' ' .. name) end
   end
 end
 local function dropHold(id)

@@ -26,6 +26,7 @@ for at = 8, #ARGV, 2 do
       end
     end
     redis.call('HSET', B, 's' .. name, text(spent), 'h' .. name, text(held))
+    indexSum(name)
     if isNew then redis.call('PEXPIRE', B, hour_ms) end
   end
 end
