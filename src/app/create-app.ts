@@ -76,7 +76,7 @@ const buildCatalog = async (settings: AppSettings, clock: Clock): Promise<LiveCa
   new LiveCatalog({ ...settings, clock }, settings);
 
 /** The parts that all others are built on. */
-interface Ground {
+interface BaseParts {
   clock: Clock;
   shared: Shared | undefined;
   work: SharedWork;
@@ -87,7 +87,7 @@ interface Ground {
 }
 
 /** The parts that serve inference and accounts. */
-interface Core extends Ground {
+interface Core extends BaseParts {
   account: Account;
   counters: RateCounters;
   insights: Insights;
@@ -139,7 +139,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   await parts.built.batches.runner.start();
   return {
     ...compiled,
-    ...facesOf(parts),
+    ...processParts(parts),
     consent: dependencies.consent,
     async close() {
       await stopRounds();
@@ -149,7 +149,7 @@ export async function createApp(settings: AppSettings, tools: AppTools): Promise
   };
 }
 
-async function openGround(settings: AppSettings, tools: AppTools): Promise<Ground> {
+async function openBaseParts(settings: AppSettings, tools: AppTools): Promise<BaseParts> {
   const clock = tools.clock ?? systemClock;
   const shared = await openShared(settings, { clock, logger: tools.logger });
   // The catalog is built while the database's threads start.
@@ -162,8 +162,8 @@ async function openGround(settings: AppSettings, tools: AppTools): Promise<Groun
 }
 
 async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
-  const ground = await openGround(settings, tools);
-  const { clock, shared, work, storage, replica, catalog } = ground;
+  const base = await openBaseParts(settings, tools);
+  const { clock, shared, work, storage, replica, catalog } = base;
   const { logger, passwordCost } = tools;
   const account = await buildAccount(settings, { storage, clock, shared, logger, passwordCost });
   const entries = await layerEntries(settings, { account, storage, catalog, clock, logger });
@@ -200,7 +200,7 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
     clock,
     logger: tools.logger,
   });
-  return { ...ground, account, counters, insights, inference, keyProber, entries };
+  return { ...base, account, counters, insights, inference, keyProber, entries };
 }
 
 async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts> {
@@ -300,7 +300,7 @@ const dependenciesOf = (
 });
 
 /** Returns what the process does with the app, beside serving its routes. */
-const facesOf = ({
+const processParts = ({
   account,
   insights,
   inference,

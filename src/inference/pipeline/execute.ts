@@ -8,13 +8,13 @@ import {
   adapterFor,
   meteredOf,
   windowTokensOf,
-  prepare,
+  beginExecution,
   type InferenceDependencies,
   type Execution,
   type ServedBytes,
   type ServedStream,
   type ServedWhole,
-  type Told,
+  type AdaptedRequest,
 } from "./execution.ts";
 import { failedHeaders } from "./answer-metadata.ts";
 import {
@@ -63,8 +63,8 @@ export async function executeBytes(
 type Served = ServedWhole | ServedStream | ServedBytes;
 
 async function run(deps: InferenceDependencies, call: InferenceCall): Promise<Served> {
-  const prepared = prepare(deps, call);
-  const execution = prepared instanceof Promise ? await prepared : prepared;
+  const begun = beginExecution(deps, call);
+  const execution = begun instanceof Promise ? await begun : begun;
   try {
     execution.firstSendMs = deps.clock.monotonicMs();
     for (const planned of execution.candidates) {
@@ -170,7 +170,7 @@ const unserved = (execution: Execution) =>
   }) satisfies Partial<Settlement>;
 
 /** A candidate that can be called, with the adapter for it. */
-interface Ready extends Told {
+interface Ready extends AdaptedRequest {
   candidate: Candidate;
 }
 
@@ -180,9 +180,9 @@ interface Ready extends Told {
  */
 function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
   if (execution.failed.length > 0 && isHeldBack(execution, planned)) return undefined;
-  const told = adapterFor(execution, planned);
-  const candidate = told && takeKey(execution, planned);
-  return told === undefined || candidate === undefined ? undefined : { candidate, ...told };
+  const adapted = adapterFor(execution, planned);
+  const candidate = adapted && takeKey(execution, planned);
+  return adapted === undefined || candidate === undefined ? undefined : { candidate, ...adapted };
 }
 
 function reportFailure({ deps, call, requestedModel, failed }: Execution, error: unknown): void {

@@ -154,7 +154,7 @@ export function noteSession(
   const session = sessionOf(call);
   if (session === undefined) return false;
   const moved = deps.sessions.recordServed(session, { requestedModel, candidate });
-  // A caller that names no session is not told of moves.
+  // A caller that names no session is not informed of moves.
   return moved && session.by !== prefixName;
 }
 
@@ -163,55 +163,57 @@ export function noteSession(
  * be served, or needs no provider. Returns a promise only where processes share the ledger or
  * sessions.
  */
-export const prepare = (
+export const beginExecution = (
   deps: InferenceDependencies,
   call: InferenceCall,
 ): Execution | Promise<Execution> =>
-  call.admission === undefined ? prepared(deps, call) : admitted(deps, call, call.admission);
+  call.admission === undefined
+    ? openExecution(deps, call)
+    : openWhileAdmitted(deps, call, call.admission);
 
 /**
  * Prepares a request while its rate windows are counted. A refusal by a rate window takes
  * precedence over any other, and leaves no hold.
  */
-async function admitted(
+async function openWhileAdmitted(
   deps: InferenceDependencies,
   call: InferenceCall,
   { counted }: Admission,
 ): Promise<Execution> {
-  const preparing = (async () => prepared(deps, call))();
-  const [preparation, admission] = await Promise.allSettled([preparing, counted]);
+  const opening = (async () => openExecution(deps, call))();
+  const [opened, admission] = await Promise.allSettled([opening, counted]);
   if (admission.status === "rejected") {
     deps.ledger.void(call.generationId);
     throw admission.reason;
   }
-  if (preparation.status === "rejected") throw preparation.reason;
-  return preparation.value;
+  if (opened.status === "rejected") throw opened.reason;
+  return opened.value;
 }
 
-function prepared(
+function openExecution(
   deps: InferenceDependencies,
   call: InferenceCall,
 ): Execution | Promise<Execution> {
   if (deps.chargesStall()) throw stallRefusal();
-  if (!deps.sessions.isShared) return planned(deps, call);
+  if (!deps.sessions.isShared) return planExecution(deps, call);
   const named = sessionOf(call);
-  if (named === undefined) return recalledByPrefix(deps, call);
+  if (named === undefined) return planByPrefix(deps, call);
   const { model } = modelFor(deps, { ...call, id: String(call.body["model"]) });
-  return recalled(deps, call, { session: named, modelId: model.id });
+  return planWhileRecalling(deps, call, { session: named, modelId: model.id });
 }
 
 /**
  * Plans a request and takes its hold while the gateway learns where other gateways served its
- * session. The hold covers all candidates in any order. Rejects as `prepare` does.
+ * session. The hold covers all candidates in any order. Rejects as `beginExecution` does.
  */
-async function recalled(
+async function planWhileRecalling(
   deps: InferenceDependencies,
   call: InferenceCall,
   asked: AskedSession,
 ): Promise<Execution> {
   const before = deps.sessions.lastPlace(asked.session, asked.modelId);
   const recalling = deps.sessions.recall(asked.session, asked.modelId);
-  const execution = await planned(deps, call);
+  const execution = await planExecution(deps, call);
   await recalling;
   return movedToPlace(execution, { ...asked, before });
 }
@@ -220,16 +222,16 @@ async function recalled(
  * Plans a request that names no session. Other gateways are asked only where the plan had to look
  * for the session of its cached prefix.
  */
-function recalledByPrefix(
+function planByPrefix(
   deps: InferenceDependencies,
   call: InferenceCall,
 ): Execution | Promise<Execution> {
-  const planning = planned(deps, call);
+  const planning = planExecution(deps, call);
   const isNeeded = sessionOf(call) !== undefined;
-  return isNeeded ? recalledAfter(planning) : planning;
+  return isNeeded ? recallAfter(planning) : planning;
 }
 
-async function recalledAfter(planning: Execution | Promise<Execution>): Promise<Execution> {
+async function recallAfter(planning: Execution | Promise<Execution>): Promise<Execution> {
   const execution = await planning;
   const { deps, call, requestedModel: modelId } = execution;
   const session = sessionOf(call);
@@ -263,16 +265,19 @@ function movedToPlace(
 }
 
 /**
- * Returns what `prepare` would find for a request, without serving it and without leaving a hold.
- * Throws as `prepare` does.
+ * Returns what `beginExecution` would find for a request, without serving it and without leaving a
+ * hold. Throws as `beginExecution` does.
  */
 export async function tryOut(deps: InferenceDependencies, call: InferenceCall): Promise<Execution> {
-  const execution = await prepare(deps, call);
+  const execution = await beginExecution(deps, call);
   deps.ledger.void(call.generationId);
   return execution;
 }
 
-function planned(deps: InferenceDependencies, call: InferenceCall): Execution | Promise<Execution> {
+function planExecution(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+): Execution | Promise<Execution> {
   const { leg } = call;
   const plan = leg === undefined ? planOrRecord(deps, call) : planForLeg(deps, call, leg);
   const execution: Execution = {
@@ -310,7 +315,7 @@ const stallRefusal = (): GatewayError =>
   );
 
 /** A request as it is sent to one candidate. */
-export interface Told {
+export interface AdaptedRequest {
   adapter: Adapter;
   /** The output cap in it that replaces a larger one; undefined where none was lowered. */
   outputCap: number | undefined;
@@ -320,7 +325,7 @@ export interface Told {
  * Adapts the request to a candidate; undefined where the candidate cannot express it or is too
  * expensive, which is noted in the execution.
  */
-export function adapterFor(execution: Execution, candidate: Candidate): Told | undefined {
+export function adapterFor(execution: Execution, candidate: Candidate): AdaptedRequest | undefined {
   const { call, losesNothing, notCalled } = execution;
   try {
     const outputCap = outputCapFor(execution, candidate);

@@ -7,7 +7,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { buildCatalog } from "../catalog/build-catalog.ts";
 import type { SessionPlace } from "../routing/sticky-sessions.ts";
 import { StickySessions } from "../routing/sticky-sessions.ts";
-import { prepare, type Execution, type InferenceDependencies } from "./execution.ts";
+import { beginExecution, type Execution, type InferenceDependencies } from "./execution.ts";
 import { noFacts } from "../../../test/support/no-facts.ts";
 
 const model = "acme/large";
@@ -56,7 +56,7 @@ async function prepareWith(
       },
     },
   } as unknown as InferenceDependencies;
-  return { execution: await prepare(deps, call), held };
+  return { execution: await beginExecution(deps, call), held };
 }
 
 const holds = () =>

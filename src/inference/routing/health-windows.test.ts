@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { HealthWindows, RetryBudget, retryBudgetLimits } from "./health-windows.ts";
+import { HealthWindows } from "./health-windows.ts";
+import { RetryBudget, retryBudgetLimits } from "./retry-budget.ts";
 import { shareOutages } from "./shared-outages.ts";
 import { RollingDistribution } from "./rolling-distribution.ts";
 

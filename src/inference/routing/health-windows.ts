@@ -1,4 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
+import { RetryBudget } from "./retry-budget.ts";
 import { RollingDistribution, RollingCounts } from "./rolling-distribution.ts";
 
 /**
@@ -69,9 +70,9 @@ export class HealthWindows {
     const nowMs = this.clock.monotonicMs();
     const windows = this.windowsOf(providerId);
     const window = modelId === undefined ? windows.own : this.modelWindow(windows, modelId);
-    if (said === "over") return window.disbelieve();
-    window.believe(nowMs);
-    if (window !== windows.own) windows.own.lookCloser(nowMs);
+    if (said === "over") return window.dropReport();
+    window.acceptReport(nowMs);
+    if (window !== windows.own) windows.own.checkModels(nowMs);
   }
 
   /**
@@ -345,14 +346,14 @@ export class RecentWindow {
   lastMs = 0;
   private lastFailureMs = Number.NEGATIVE_INFINITY;
   /** When this gateway last reported its outage. */
-  private toldMs = Number.NEGATIVE_INFINITY;
+  private reportedMs = Number.NEGATIVE_INFINITY;
   /** Until when another gateway's report of an outage holds. */
-  private heardUntilMs = Number.NEGATIVE_INFINITY;
+  private reportHoldsUntilMs = Number.NEGATIVE_INFINITY;
 
   count(nowMs: number, failed: boolean): void {
     this.lastMs = nowMs;
     if (failed) this.lastFailureMs = nowMs;
-    else this.disbelieve();
+    else this.dropReport();
     this.outage.record(nowMs, failed);
     this.rate.record(nowMs, failed);
   }
@@ -380,38 +381,38 @@ export class RecentWindow {
   }
 
   hasOutage(nowMs: number): boolean {
-    return nowMs < this.heardUntilMs || this.seesOutage(nowMs);
+    return nowMs < this.reportHoldsUntilMs || this.seesOutage(nowMs);
   }
 
   /** Accepts another gateway's report of an outage. */
-  believe(nowMs: number): void {
+  acceptReport(nowMs: number): void {
     this.lastMs = nowMs;
-    this.heardUntilMs = nowMs + outageWindowSeconds * 1_000;
-    this.lookCloser(nowMs);
+    this.reportHoldsUntilMs = nowMs + outageWindowSeconds * 1_000;
+    this.checkModels(nowMs);
   }
 
-  disbelieve(): void {
-    this.heardUntilMs = Number.NEGATIVE_INFINITY;
+  dropReport(): void {
+    this.reportHoldsUntilMs = Number.NEGATIVE_INFINITY;
   }
 
   /**
    * Makes plans check each model of a provider, after another gateway reported an outage of one of
    * them.
    */
-  lookCloser(nowMs: number): void {
+  checkModels(nowMs: number): void {
     this.lastFailureMs = nowMs;
   }
 
   /** Returns what to report to other gateways after an attempt; undefined where nothing changed. */
   news(nowMs: number): "seen" | "over" | undefined {
-    const wasTold = this.toldMs > Number.NEGATIVE_INFINITY;
+    const wasReported = this.reportedMs > Number.NEGATIVE_INFINITY;
     if (this.seesOutage(nowMs)) {
-      if (nowMs - this.toldMs < tellAgainMs) return undefined;
-      this.toldMs = nowMs;
+      if (nowMs - this.reportedMs < tellAgainMs) return undefined;
+      this.reportedMs = nowMs;
       return "seen";
     }
-    this.toldMs = Number.NEGATIVE_INFINITY;
-    return wasTold ? "over" : undefined;
+    this.reportedMs = Number.NEGATIVE_INFINITY;
+    return wasReported ? "over" : undefined;
   }
 
   private seesOutage(nowMs: number): boolean {
@@ -421,62 +422,6 @@ export class RecentWindow {
       failures >= outageFailuresMin &&
       failures / this.outage.attempts(nowMs) >= outageFailureShareMin
     );
-  }
-}
-
-/** The parameters of the retry budget; docs/health.md lists the same. */
-export const retryBudgetLimits = {
-  /**
-   * The fallbacks that a provider may fail in a row before it gets no more: ten seconds' worth of
-   * `perSecond`, as in Finagle's retry budgets, so that a single client that tests a provider never
-   * reaches it.
-   */
-  atOnce: 100,
-  /**
-   * Tokens per second that return by themselves, so that a provider that is never asked first is
-   * tried again.
-   */
-  perSecond: 10,
-} as const;
-
-const tokensMax: number = retryBudgetLimits.atOnce;
-const tokensPerMs = retryBudgetLimits.perSecond / 1_000;
-
-/**
- * Limits the fallbacks to a provider, so that they do not multiply an outage. The first attempt of
- * a request is always made; fallbacks go only to providers that have tokens left. Each failure,
- * also of a first attempt, takes one token, and each answer returns one: a provider that answers
- * every second request keeps its budget, and one that fails more often gets ten fallbacks per
- * second. Attempts that were in flight when the last token was taken also take theirs when they
- * fail, so that many concurrent requests get only a few in excess.
- */
-export class RetryBudget {
-  private tokens = tokensMax;
-  private countedMs: number;
-
-  constructor(nowMs: number) {
-    this.countedMs = nowMs;
-  }
-
-  /** Returns whether a request that failed at another provider may be tried at this one. */
-  mayRetry(nowMs: number): boolean {
-    this.refill(nowMs);
-    return this.tokens >= 1;
-  }
-
-  count(nowMs: number, failed: boolean): void {
-    this.refill(nowMs);
-    this.tokens = failed
-      ? Math.max(-tokensMax, this.tokens - 1)
-      : Math.min(tokensMax, this.tokens + 1);
-  }
-
-  private refill(nowMs: number): void {
-    this.tokens = Math.min(
-      tokensMax,
-      this.tokens + Math.max(0, nowMs - this.countedMs) * tokensPerMs,
-    );
-    this.countedMs = nowMs;
   }
 }
 

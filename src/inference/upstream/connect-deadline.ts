@@ -1,4 +1,4 @@
-import type { DeadlineWatch, Watched } from "./exchange.ts";
+import type { DeadlineWatch, Watched } from "./deadline-watch.ts";
 
 /** The time that a connect may take, and what watches it. */
 export interface ConnectLimit {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { seeded } from "../../../test/support/seeded.ts";
-import { DeadlineWatch, Exchange, type ExchangeConnection } from "./exchange.ts";
+import { DeadlineWatch } from "./deadline-watch.ts";
+import { Exchange, type ExchangeConnection } from "./exchange.ts";
 import { ResponseParser } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 

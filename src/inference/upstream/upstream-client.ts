@@ -8,12 +8,8 @@ import {
   type WirePart,
   type WireRequest,
 } from "./connection.ts";
-import {
-  DeadlineWatch,
-  Exchange,
-  type ExchangeTimeouts,
-  type UpstreamResponse,
-} from "./exchange.ts";
+import { DeadlineWatch } from "./deadline-watch.ts";
+import { Exchange, type ExchangeTimeouts, type UpstreamResponse } from "./exchange.ts";
 import type { ExchangeTie } from "./abort-scope.ts";
 import type { RequestSigner } from "./signing/request-signer.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";

@@ -216,7 +216,9 @@ export class SharedLedger implements LedgerPort {
 
   expire(): string[] {
     const expired = this.holds.olderThan(this.options.clock.monotonicMs() - holdLifetimeMs);
-    return expired.filter((id) => this.void(id) === "ok");
+    const freed: string[] = [];
+    for (const id of expired) if (this.void(id) === "ok") freed.push(id);
+    return freed;
   }
 
   async credit(request: CreditRequest): Promise<void> {

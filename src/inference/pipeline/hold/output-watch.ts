@@ -10,7 +10,8 @@ import type { Execution } from "../execution.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import { costOfTokens, isPaid, outputCap as capOf, type ExpectedUse } from "./hold-ceiling.ts";
 import { type LeastTokens, leastTokensOf, TokenFloor } from "../../dialects/shared/least-tokens.ts";
-import { expectedUse, StreamAllowance } from "./take-hold.ts";
+import { StreamAllowance } from "./stream-allowance.ts";
+import { expectedUse } from "./take-hold.ts";
 
 /** The stream whose next event is asked for. */
 export interface WatchedStream {

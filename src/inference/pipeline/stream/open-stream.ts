@@ -7,7 +7,7 @@ import {
   type Execution,
   type ServedBytes,
   type ServedStream,
-  type Told,
+  type AdaptedRequest,
   windowTokensOf,
 } from "../execution.ts";
 import { exceptionFormOf } from "../adapt.ts";
@@ -38,7 +38,7 @@ import type { ModelFallback } from "../../dialects/shared/gateway-facts.ts";
 import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
 
 /** A streamed request that a candidate has answered. */
-interface SentStream extends Told {
+interface SentStream extends AdaptedRequest {
   candidate: Candidate;
   response: UpstreamResponse;
   /** When it was sent, in milliseconds of the monotonic clock. */

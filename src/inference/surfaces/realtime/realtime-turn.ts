@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { Execution, InferenceDependencies } from "../../pipeline/execution.ts";
-import { prepare } from "../../pipeline/execution.ts";
+import { beginExecution } from "../../pipeline/execution.ts";
 import { isFree, listCeiling } from "../../pipeline/hold/hold-ceiling.ts";
 import type { CallOrigin, InferenceCall } from "../../pipeline/inference-call.ts";
 import { takeKey } from "../../pipeline/provider-credentials.ts";
@@ -50,7 +50,7 @@ export class RealtimeTurn {
    * cannot pay for it.
    */
   static async open(deps: InferenceDependencies, { call, size }: SizedCall): Promise<RealtimeTurn> {
-    return new RealtimeTurn(deps, await prepare(deps, call), size);
+    return new RealtimeTurn(deps, await beginExecution(deps, call), size);
   }
 
   /** Where the call came from; its ids are those of the hold and of the record. */
