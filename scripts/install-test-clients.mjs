@@ -64,6 +64,8 @@ const groups = {
   "google-genai-1": { packages: ["@google/genai@1.30.0"], command: npmInstall },
   "google-genai-2": { packages: ["@google/genai@2.32.0"], command: npmInstall },
   "google-genai-3": { packages: ["@google/genai@3.3.0"], command: npmInstall },
+  // An S3 service for the tests of buckets.
+  "s3-server": { packages: ["moto[s3,server]==5.2.5"], command: pipInstall },
   ollama: { packages: ["ollama@0.6.4"], command: npmInstall },
   // The protocol's reference servers, which tests call through the gateway.
   "mcp-servers": {

@@ -200,7 +200,7 @@ interface ConfigurationParts<Provider extends z.ZodType> {
 
 const batchSettings = (
   batch: ConfigurationParts<z.ZodType>["file"]["batch"],
-): Configuration["batch"] => ({
+): Configuration<unknown>["batch"] => ({
   concurrency: batch?.concurrency ?? 8,
   native: batch?.native ?? "auto",
   pollSeconds: batch?.poll_s ?? 60,
