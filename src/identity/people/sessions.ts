@@ -196,11 +196,13 @@ export class SessionReader {
     factor: number;
   }): Pick<SessionCaller, "workspace" | "role" | "barredFrom"> | undefined {
     const active = row.active_id === null ? undefined : this.options.workspace(row.active_id);
-    const isIn = active !== undefined && !active.blocked && row.role !== null && isRole(row.role);
+    const role = row.role !== null && isRole(row.role) ? row.role : undefined;
+    const entered = active?.blocked === true || role === undefined ? undefined : active;
     const isBarred = row.factor_required === 1 && Number(row.factor) !== 1;
-    if (isIn && !isBarred) return { workspace: active, role: row.role, barredFrom: undefined };
+    if (entered !== undefined && role !== undefined && !isBarred)
+      return { workspace: entered, role, barredFrom: undefined };
     const own = row.own_id === null ? undefined : this.options.workspace(row.own_id);
-    const barredFrom = isIn ? (row.organization_name ?? active.name) : undefined;
+    const barredFrom = entered && (row.organization_name ?? entered.name);
     return own === undefined ? undefined : { workspace: own, role: "owner", barredFrom };
   }
 }
