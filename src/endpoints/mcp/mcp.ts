@@ -47,7 +47,6 @@ export async function operatorOf(
     workspace,
     role: "member",
     scopes: [],
-    barredFrom: undefined,
   };
 }
 

@@ -38,7 +38,7 @@ export interface SessionCaller {
    * The organisation that the session would be in, and is not: it requires a second factor, which
    * the user lacks.
    */
-  barredFrom: string | undefined;
+  barredFrom?: string | undefined;
 }
 
 /** Milliseconds after signing in for which a session counts as fresh. */
