@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
+import { SocketClient } from "../sockets/support/socket-client.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { geometryFindings } from "./geometry.ts";
 import { expectSound, settled, tabTo } from "./screen.ts";
@@ -427,6 +428,33 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await again.click();
     await age.waitFor({ state: "detached" });
     expect(await rows(page).count()).toBe(before);
+    await screen.close();
+  });
+
+  test("show the responses of a realtime session on one time scale", async () => {
+    const made = await scene.ask("owner", "POST", "/keys", { name: "Voice" });
+    const path = "/v1/realtime?model=sandbox/voice:free";
+    const client = await SocketClient.open(scene.gateway.origin, {
+      path,
+      key: textAt(made, "key"),
+    });
+    for (let index = 0; index < 2; index += 1) {
+      client.send({ type: "response.create" });
+      await client.until("response.done");
+    }
+    client.close();
+    const models = "/analytics/generations?model=sandbox/voice:free";
+    const sessionOf = async (): Promise<readonly unknown[]> =>
+      listAt(await scene.ask("developer", "GET", models), "data");
+    while ((await sessionOf()).length < 2) await Bun.sleep(20);
+    const [first] = await sessionOf();
+    const screen = await scene.open("developer", `/activity?id=${textAt(first, "id")}`);
+    const dialog = screen.page.getByRole("dialog", { name: "Request" });
+    const timeline = dialog.getByRole("list", { name: "2 responses" });
+    await timeline.waitFor();
+    await settled(screen.page);
+    expect(await timeline.getByText("This response:").count()).toBe(1);
+    await expectSound(screen);
     await screen.close();
   });
 });

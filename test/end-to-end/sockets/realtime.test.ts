@@ -112,6 +112,13 @@ test("each response is charged by its parts, and has a record of its own", async
     expect(JSON.stringify(record)).toContain(String(mixedCost));
   }
   expect(first?.["id"]).not.toBe(second?.["id"]);
+  const session = String(first?.["session_id"]);
+  expect(session).toStartWith("sess_");
+  const listed = await fetch(`${gateway.baseUrl}/analytics/generations?session_id=${session}`, {
+    headers: { authorization: `Bearer ${testManagementKey}` },
+  });
+  const { data } = (await listed.json()) as { data: { id: string }[] };
+  expect(data.map(({ id }) => id)).toEqual([String(first?.["id"]), String(second?.["id"])]);
 });
 
 test("browsers send their key as a subprotocol, and are answered with realtime alone", async () => {

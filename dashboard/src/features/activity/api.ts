@@ -51,6 +51,10 @@ export interface GenerationDetails
   extends Omit<Generation, "attempts" | "key_id" | "key_name" | "fallback" | "tokens_cached"> {
   /** `completions` for chat, Messages and Responses. */
   api_type: string | null;
+  /** The kind of inference, such as `chat` or `realtime`. */
+  surface: string;
+  /** Requests of one session belong together, such as the responses of a realtime session. */
+  session_id: string | null;
   attempts: readonly Attempt[];
   routing: { order: readonly string[]; left_out: readonly string[] } | null;
   translation_loss: readonly { field: string; reason: string }[];
@@ -181,6 +185,24 @@ export const failuresQuery = (filters: ActivityFilters) =>
   queryOptions({
     queryKey: ["generations", "failures", filters],
     queryFn: () => request<Failures>(`/analytics/errors${queryOf(parametersOf(filters))}`),
+  });
+
+const responsesMax = 100;
+const sessionMsMax = 3_600_000;
+
+/** The responses of the realtime session that a request belongs to, oldest first. */
+export const sessionQuery = (sessionId: string, createdAt: string) =>
+  queryOptions({
+    queryKey: ["generations", "session", sessionId],
+    queryFn: () =>
+      request<List<Generation>>(
+        `/analytics/generations${queryOf({
+          session_id: sessionId,
+          from: new Date(Date.parse(createdAt) - sessionMsMax).toISOString(),
+          limit: responsesMax,
+        })}`,
+      ),
+    select: ({ data }) => data.toReversed(),
   });
 
 export const latestQuery = queryOptions({

@@ -7,6 +7,7 @@ import { wordOf } from "../../lib/words.ts";
 import { Actions, Button, Facts, Moment, Problem } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { blockProvider, type Explanation, type GenerationDetails } from "./api.ts";
+import { SessionTimeline } from "./session-timeline.tsx";
 import style from "./activity.module.css";
 
 type Attempt = GenerationDetails["attempts"][number];
@@ -239,6 +240,11 @@ export function GenerationSummary({
         <Waterfall attempts={generation.attempts} />
         {isOwn ? <BlockFailed generation={generation} /> : null}
       </Section>
+      {isOwn && generation.surface === "realtime" && generation.session_id !== null ? (
+        <Section title="Session">
+          <SessionTimeline id={explanation.id} generation={generation} />
+        </Section>
+      ) : null}
       <Section title="Routing">
         <RoutingTrail routing={generation.routing} />
       </Section>

@@ -41,7 +41,12 @@ function lasting(
   const { key } = origin.caller;
   const gone = new AbortController();
   return {
-    origin: { ...origin, signalOf: () => gone.signal },
+    // Its records belong together, by the session that the client names or else by one of its own.
+    origin: {
+      ...origin,
+      sessionId: origin.sessionId ?? `sess_${origin.traceId}`,
+      signalOf: () => gone.signal,
+    },
     liveCaller() {
       const live = directory.liveLlmKey(key.id, clock.nowMs());
       if (live === undefined || !isNarrowed) return live;
