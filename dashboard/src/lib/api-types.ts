@@ -84,6 +84,7 @@ export type Customer = {
     "allowance": number | null;
     "cap": number | null;
     "per": "day" | "week" | "month";
+    "reset_day": number;
     "markup": number;
     "markup_by_model": Readonly<Record<string, number>>;
   } | null;
@@ -1406,6 +1407,7 @@ export interface Bodies {
       "allowance"?: number;
       "cap"?: number | null;
       "per"?: "day" | "week" | "month";
+      "reset_day"?: number;
       "markup"?: number;
       "markup_by_model"?: Readonly<Record<string, number>>;
     } | null;
@@ -1421,6 +1423,7 @@ export interface Bodies {
       "allowance"?: number;
       "cap"?: number | null;
       "per"?: "day" | "week" | "month";
+      "reset_day"?: number;
       "markup"?: number;
       "markup_by_model"?: Readonly<Record<string, number>>;
     } | null;
@@ -1651,6 +1654,7 @@ export interface Bodies {
     "scope"?: "workspace" | "key" | "user" | "model" | "provider" | "customer" | string;
     "subject"?: string | null;
     "period"?: "daily" | "weekly" | "monthly" | "total";
+    "reset_day"?: number | null;
     "action"?: "alert" | "block";
     "limit": number;
     "thresholds"?: readonly (number)[];

@@ -10,7 +10,7 @@ import type {
 } from "../../platform/notify/webhook-sender.ts";
 import type { Alert, AlertStore, Channel, Delivery } from "./alert-store.ts";
 import type { BudgetStore } from "./budget-editor.ts";
-import { periodAt, reachedThresholds, type Budget, type Span } from "./budget.ts";
+import { basePeriodOf, periodAt, reachedThresholds, type Budget, type Span } from "./budget.ts";
 
 /**
  * Returns the nano-USD that a subject spent in a range of whole days. Within a transaction, where
@@ -287,7 +287,7 @@ function eventOf({ id }: Delivery, { budget, alert }: { budget: Budget; alert: A
       name: budget.name,
       scope: budget.scope,
       subject: budget.subject,
-      period: budget.period,
+      period: basePeriodOf(budget.period).period,
       period_start: moment(periodStartMs),
       period_end: moment(periodAt(budget.period, periodStartMs).endMs),
       threshold,

@@ -32,7 +32,24 @@ export type BudgetAction = (typeof budgetActions)[number];
  * starts again.
  */
 export const budgetPeriods = ["daily", "weekly", "monthly", "total"] as const;
-export type BudgetPeriod = (typeof budgetPeriods)[number];
+type BasePeriod = (typeof budgetPeriods)[number];
+/**
+ * A period, with the day on which it starts again where that is not the first: `weekly@7` on Sundays,
+ * `monthly@15` on the 15th, `monthly@31` on the last day of each month.
+ */
+export type BudgetPeriod = BasePeriod | `${"weekly" | "monthly"}@${number}`;
+
+/** Returns a period without the day on which it starts again, and that day; 1 is the first. */
+export function basePeriodOf(period: BudgetPeriod): { period: BasePeriod; resetDay: number } {
+  const [base, day] = period.split("@");
+  return { period: base as BasePeriod, resetDay: Number(day ?? 1) };
+}
+
+/** Returns the period that starts again on a day of the week (1 is Monday) or of the month. */
+export const periodFrom = (period: BasePeriod, resetDay: number): BudgetPeriod =>
+  (period === "weekly" || period === "monthly") && resetDay !== 1
+    ? `${period}@${resetDay}`
+    : period;
 
 /** The end of the period `total`: the last day of the year 9999. */
 const totalEndDay = 2_932_896;
@@ -76,15 +93,22 @@ const daysSinceMonday = (day: number): number => (day + 3) % 7;
 /** Returns the period that contains a wall time. */
 export function periodAt(period: BudgetPeriod, nowMs: number): Span {
   const day = Math.floor(nowMs / dayMs);
-  if (period === "total") return { startMs: 0, endMs: totalEndDay * dayMs };
-  if (period === "monthly") {
+  const { period: base, resetDay } = basePeriodOf(period);
+  if (base === "total") return { startMs: 0, endMs: totalEndDay * dayMs };
+  if (base === "monthly") {
     const date = new Date(nowMs);
     const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
-    return { startMs: Date.UTC(year, month, 1), endMs: Date.UTC(year, month + 1, 1) };
+    const isBefore = nowMs < startIn(year, month, resetDay);
+    const first = isBefore ? month - 1 : month;
+    return { startMs: startIn(year, first, resetDay), endMs: startIn(year, first + 1, resetDay) };
   }
-  const first = period === "daily" ? day : day - daysSinceMonday(day);
-  return { startMs: first * dayMs, endMs: (first + (period === "daily" ? 1 : 7)) * dayMs };
+  const first = base === "daily" ? day : day - ((daysSinceMonday(day) + 8 - resetDay) % 7);
+  return { startMs: first * dayMs, endMs: (first + (base === "daily" ? 1 : 7)) * dayMs };
 }
+
+/** Returns when a period of a month begins; on its last day where the month is shorter. */
+const startIn = (year: number, month: number, resetDay: number): number =>
+  Date.UTC(year, month, Math.min(resetDay, new Date(Date.UTC(year, month + 1, 0)).getUTCDate()));
 
 /** Returns the thresholds that an amount has reached. */
 export const reachedThresholds = (

@@ -3,10 +3,13 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import type { Alert, Delivery } from "../../billing/budgets/alert-store.ts";
 import type { BudgetFields } from "../../billing/budgets/budget-editor.ts";
 import {
+  basePeriodOf,
   budgetActions,
   budgetPeriods,
   budgetScopes,
+  periodFrom,
   tagScopePattern,
+  type BudgetPeriod,
   type BudgetScope,
   type Budget,
   type Span,
@@ -15,6 +18,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Answer } from "../../http/request-context.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
@@ -76,6 +80,15 @@ const newBudgetSchema = z.strictObject({
       "Id of the key, user, model, provider or customer, or the value of the tag. `*` bounds each customer, or each value, by itself.",
     ),
   period: z.enum(budgetPeriods, `must be one of ${budgetPeriods.join(", ")}`).default("monthly"),
+  reset_day: z
+    .int("must be a whole number")
+    .min(1, "must be at least 1")
+    .max(31, "must be at most 31")
+    .nullish()
+    .describe(
+      "Day on which the period starts again: of the month, from 1 to 31 (the last one in shorter months), or of the week, from 1 " +
+        "(Monday) to 7. Default: 1.",
+    ),
   action: actionField
     .default("alert")
     .describe(
@@ -101,12 +114,30 @@ const budgetChangesSchema = z.strictObject({
 
 const nano = (usd: number): bigint => nanoFromUsd(usd) ?? 0n;
 
+/** Returns the period of a new budget. Throws `bad_request` for a day that it does not have. */
+function periodOf({
+  period,
+  reset_day: day,
+}: Pick<z.infer<typeof newBudgetSchema>, "period" | "reset_day">): BudgetPeriod {
+  const problem =
+    typeof day !== "number" || day === 1 || period === "monthly"
+      ? undefined
+      : period !== "weekly"
+        ? "is for weekly and monthly budgets"
+        : day > 7
+          ? "must be from 1 (Monday) to 7 for weekly budgets"
+          : undefined;
+  if (problem !== undefined)
+    throw new GatewayError("bad_request", `reset_day: ${problem}`, { param: "reset_day" });
+  return periodFrom(period, day ?? 1);
+}
+
 /** Returns a new budget in the form that the account plane takes. */
 const budgetFields = (body: z.infer<typeof newBudgetSchema>): BudgetFields => ({
   name: body.name,
   scope: body.scope,
   subject: body.subject ?? null,
-  period: body.period,
+  period: periodOf(body),
   action: body.action,
   limitNano: nano(body.limit),
   thresholds: body.thresholds,
@@ -135,6 +166,10 @@ const budgetSchema = lazily(() =>
       scope: z.string(),
       subject: z.string().nullable(),
       period: z.enum(budgetPeriods),
+      reset_day: z
+        .int()
+        .nullable()
+        .describe("Day of the week or month on which the period starts again; null for others."),
       action: z.enum(budgetActions),
       limit: z.number(),
       thresholds: z.array(z.int()),
@@ -149,6 +184,13 @@ const budgetSchema = lazily(() =>
     .meta({ id: "Budget" }),
 );
 
+/** Returns a period as callers read it. */
+function shownPeriod(stored: BudgetPeriod) {
+  const { period, resetDay } = basePeriodOf(stored);
+  const hasDay = period === "weekly" || period === "monthly";
+  return { period, reset_day: hasDay ? resetDay : null };
+}
+
 /** Returns the record of a budget with what was spent of it. */
 const budgetObject = (
   budget: Budget,
@@ -159,7 +201,7 @@ const budgetObject = (
   name: budget.name,
   scope: budget.scope,
   subject: budget.subject,
-  period: budget.period,
+  ...shownPeriod(budget.period),
   action: budget.action,
   limit: usdFromNano(budget.limitNano),
   thresholds: [...budget.thresholds],

@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { periodAt, type BudgetPeriod, type Span } from "../../billing/budgets/budget.ts";
+import {
+  basePeriodOf,
+  periodAt,
+  periodFrom,
+  type BudgetPeriod,
+  type Span,
+} from "../../billing/budgets/budget.ts";
 import { noSums, type CustomerSums } from "../../billing/customers/customer-store.ts";
 import {
   billedOf,
@@ -22,7 +28,7 @@ type PeriodName = keyof typeof periods;
 const periodNames = Object.keys(periods) as [PeriodName, ...PeriodName[]];
 
 const nameOfPeriod = (period: BudgetPeriod): PeriodName =>
-  periodNames.find((name) => periods[name] === period) ?? "month";
+  periodNames.find((name) => periods[name] === basePeriodOf(period).period) ?? "month";
 
 const amountField = z
   .number("must be USD as a number")
@@ -51,6 +57,14 @@ export const planSchema = z
       .enum(periodNames, "must be day, week or month")
       .optional()
       .describe("The period (UTC). Default: month."),
+    reset_day: z
+      .int("must be a whole number")
+      .min(1, "must be at least 1")
+      .max(31, "must be at most 31")
+      .optional()
+      .describe(
+        "Day of the month, or of the week (1 is Monday), on which a period begins. Default: 1.",
+      ),
     markup: markupField
       .optional()
       .describe(
@@ -66,6 +80,7 @@ export const planSchema = z
 /** Returns a plan as it is kept. Throws `bad_request` for fields that its type does not have. */
 export function planOf(body: z.infer<typeof planSchema>): CustomerPlan {
   const { type, allowance, cap, per = "month", markup = 0, markup_by_model: byModel = {} } = body;
+  const { reset_day: resetDay = 1 } = body;
   const refuse = (param: string, problem: string): never => {
     throw new GatewayError("bad_request", `plan.${param}: ${problem}`, { param: `plan.${param}` });
   };
@@ -73,10 +88,11 @@ export function planOf(body: z.infer<typeof planSchema>): CustomerPlan {
     refuse("allowance", "is required for free plans: the USD of each period");
   if (type === "prepaid" && allowance !== undefined)
     refuse("allowance", "is not for prepaid plans. POST /customers/{id}/credits adds credits");
+  if (resetDay > { day: 1, week: 7, month: 31 }[per]) refuse("reset_day", `is no day of a ${per}`);
   if (type !== "postpaid" && typeof cap === "number") refuse("cap", "is for postpaid plans alone");
   return {
     type,
-    period: periods[per],
+    period: periodFrom(periods[per], resetDay),
     allowanceNano: nanoFromUsd(allowance ?? 0) ?? 0n,
     capNano: typeof cap === "number" ? (nanoFromUsd(cap) ?? 0n) : null,
     baseNano: 0n,
@@ -93,6 +109,7 @@ const planObject = (plan: CustomerPlan) => ({
   allowance: plan.type === "prepaid" ? null : usdFromNano(plan.allowanceNano),
   cap: plan.capNano === null ? null : usdFromNano(plan.capNano),
   per: nameOfPeriod(plan.period),
+  reset_day: basePeriodOf(plan.period).resetDay,
   markup: markupOf(plan.weight),
   markup_by_model: Object.fromEntries(
     Object.entries(plan.weightsByModel).map(([model, weight]) => [model, markupOf(weight)]),
@@ -105,6 +122,7 @@ const planObjectSchema = lazily(() =>
     allowance: z.number().nullable().describe("USD of each period that are not billed."),
     cap: z.number().nullable().describe("Most USD that are billed for a period; null: no bound."),
     per: z.enum(periodNames).describe("The period (UTC)."),
+    reset_day: z.int().describe("Day of the month or week on which a period begins."),
     markup: z.number().describe("Share that is added to the cost of requests."),
     markup_by_model: z.record(z.string(), z.number()).describe("The markup of single models."),
   }),

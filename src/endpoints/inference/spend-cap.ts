@@ -1,6 +1,6 @@
 import { limitWindowHours, type LimitReset } from "../../identity/keys/llm-key-store.ts";
 import { countedWithin } from "../../billing/ledger/account-book.ts";
-import { periodAt, type BudgetPeriod } from "../../billing/budgets/budget.ts";
+import { periodAt, periodFrom } from "../../billing/budgets/budget.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { hourMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -118,13 +118,12 @@ function worded(
 ): unknown {
   if (!(thrown instanceof GatewayError) || thrown.code !== "insufficient_balance") return thrown;
   const nowMs = deps.clock.nowMs();
-  const { reason, budget_period: period } = thrown.metadata;
-  if (reason === "budget_reached") {
-    return capReached(thrown, {
-      period: String(period),
-      resetsAtMs: periodAt(period as BudgetPeriod, nowMs).endMs,
-      nowMs,
-    });
+  const { reason, budget_period: period, budget_reset_day: resetDay = 1 } = thrown.metadata;
+  // A budget of all time is never free again.
+  if (reason === "budget_reached" && period !== "total") {
+    const from = periodFrom(period as "daily" | "weekly" | "monthly", Number(resetDay));
+    const resetsAtMs = periodAt(from, nowMs).endMs;
+    return capReached(thrown, { period: String(period), resetsAtMs, nowMs });
   }
   const cap = reason === "key_limit_reached" ? spendCapOf(caller, deps) : undefined;
   return cap === undefined ? thrown : capReached(thrown, { ...cap, nowMs });

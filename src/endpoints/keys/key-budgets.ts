@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Budget } from "../../billing/budgets/budget.ts";
+import { basePeriodOf, type Budget } from "../../billing/budgets/budget.ts";
 import type { KeyAccount } from "../../billing/ledger/account-book.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
@@ -84,14 +84,15 @@ const amounts = (limitNano: bigint, spentNano: bigint) => ({
 
 async function budgetBound({ watch }: Dependencies["budgets"], budget: Budget): Promise<KeyBudget> {
   const { span, spentNano } = await watch.spentOf(budget);
+  const { period } = basePeriodOf(budget.period);
   return {
     scope: "api_key",
     budget_id: budget.id,
     guardrail_id: null,
     ...amounts(budget.limitNano, spentNano),
     include_byok: false,
-    reset_interval: budget.period === "total" ? null : budget.period,
-    resets_at: budget.period === "total" ? null : new Date(span.endMs).toISOString(),
+    reset_interval: period === "total" ? null : period,
+    resets_at: period === "total" ? null : new Date(span.endMs).toISOString(),
   };
 }
 

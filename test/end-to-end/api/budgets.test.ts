@@ -81,6 +81,29 @@ describe.each(allEngines)("budgets on %s", (_, freshUrl) => {
     clock.advance(40 * dayMs);
   };
 
+  test("a period begins on the day that is named, and never again for all time", async () => {
+    const monthly = at(await created({ limit: 1, reset_day: 15 }), "data");
+    expect(monthly).toMatchObject({
+      period: "monthly",
+      reset_day: 15,
+      period_start: "2025-02-15T00:00:00.000Z",
+      period_end: "2025-03-15T00:00:00.000Z",
+    });
+    const weekly = at(await created({ limit: 1, period: "weekly", reset_day: 7 }), "data");
+    expect(weekly).toMatchObject({ reset_day: 7, period_start: "2025-03-02T00:00:00.000Z" });
+    const total = at(await created({ limit: 1, period: "total" }), "data");
+    expect(total).toMatchObject({ period: "total", reset_day: null });
+    for (const body of [
+      { period: "weekly", reset_day: 8 },
+      { period: "daily", reset_day: 2 },
+    ]) {
+      const refused = await create({ limit: 1, ...body });
+      expect(at(await refused.json(), "error.param")).toBe("reset_day");
+    }
+    for (const made of [monthly, weekly, total])
+      await scene.owner.json("DELETE", `/budgets/${textAt(made, "id")}`);
+  });
+
   test("send each threshold once per period, by mail and signed webhook, and again in the next period", async () => {
     await cleared();
     const made = await created({

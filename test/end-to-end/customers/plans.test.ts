@@ -190,7 +190,11 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
   });
 
   test("changes of a plan apply at once, and suspended customers are refused", async () => {
-    await own("POST", "/customers", { external_id: "dora", plan: { type: "free", allowance: 1 } });
+    const dora = await own("POST", "/customers", {
+      external_id: "dora",
+      plan: { type: "free", allowance: 1, reset_day: 15 },
+    });
+    expect(textAt(dora, "period_start")).toMatch(/-15T00:00:00.000Z$/);
     expect((await chat("dora")).status).toBe(200);
     await own("PATCH", "/customers/dora", { suspended: true });
     expect((await chat("dora")).status).toBe(402);
@@ -209,6 +213,9 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
     expect(await wrong({ plan: { type: "free" } })).toBe("plan.allowance");
     expect(await wrong({ plan: { type: "prepaid", allowance: 1 } })).toBe("plan.allowance");
     expect(await wrong({ plan: { type: "free", allowance: 1, cap: 1 } })).toBe("plan.cap");
+    expect(await wrong({ plan: { type: "free", allowance: 1, per: "week", reset_day: 8 } })).toBe(
+      "plan.reset_day",
+    );
     const made = await own("POST", "/customers", { external_id: "mine" });
     expect((await workspaces.own("POST", "/customers", { external_id: "mine" })).status).toBe(409);
     for (const path of ["", "/keys", "/credits", "/statement"])

@@ -1,4 +1,4 @@
-import type { Budget } from "../../../billing/budgets/budget.ts";
+import { basePeriodOf, type Budget } from "../../../billing/budgets/budget.ts";
 import type { NotReserved, Reserved, ReserveOutcome } from "../../../billing/ledger/hold-rule.ts";
 import { spendingKeyOf, spendingParentOf } from "../../../identity/keys/caller.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
@@ -273,16 +273,18 @@ const shortages = {
 } as const;
 
 /** Returns the members that name a budget, or a customer, in its refusals. */
-const budgetFacts = ({ id, name, scope, subject, period }: Budget) =>
-  scope === "plan"
-    ? { customer_id: id, customer: subject, customer_period: period }
-    : {
-        budget_id: id,
-        budget_name: name,
-        budget_scope: scope,
-        budget_subject: subject,
-        budget_period: period,
-      };
+function budgetFacts({ id, name, scope, subject, period: stored }: Budget) {
+  const { period, resetDay } = basePeriodOf(stored);
+  if (scope === "plan") return { customer_id: id, customer: subject, customer_period: period };
+  return {
+    budget_id: id,
+    budget_name: name,
+    budget_scope: scope,
+    budget_subject: subject,
+    budget_period: period,
+    ...(resetDay !== 1 && { budget_reset_day: resetDay }),
+  };
+}
 
 /**
  * Builds the refusal of a request whose answer would be too short to be useful, or shorter than its
@@ -312,7 +314,7 @@ function unaffordable(
   const name =
     budget === undefined || budget.scope === "plan"
       ? shortage.name
-      : `the ${budget.period} budget "${budget.name}"`;
+      : `the ${basePeriodOf(budget.period).period} budget "${budget.name}"`;
   const { leastNano } = tightHold(counted, { expected, grows: false, counts });
   const waits = heldNano > 0n && freeNano + heldNano >= leastNano;
   const held =
