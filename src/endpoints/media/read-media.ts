@@ -10,6 +10,7 @@ import type { Upload } from "../../inference/surfaces/media/uploads.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { SpooledContent } from "../../platform/spool/spool.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { withStoredUploads } from "./stored-uploads.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 
 /** The request headers of calls that make something. */
@@ -33,7 +34,7 @@ export interface MediaBody {
   close(): Promise<void>;
 }
 
-type Services = Pick<Dependencies, "spool" | "presets" | "inference">;
+type Services = Pick<Dependencies, "spool" | "presets" | "inference" | "files">;
 
 /** What a route accepts. */
 interface MediaLimits {
@@ -57,7 +58,9 @@ export async function readMedia(
     ? await readForm(context, { services, limits })
     : await readJson(context, limits);
   try {
-    return { ...read, ...withPreset(context, { services, body: read.body }) };
+    const stored = { files: services.files, fileBytesMax: limits.fileBytesMax };
+    const whole = await withStoredUploads(context, read, stored);
+    return { ...whole, ...withPreset(context, { services, body: whole.body }) };
   } catch (error) {
     await read.close();
     throw error;

@@ -26,7 +26,10 @@ const names = { names: unreachable } as const;
 
 /** Speaks a text (OpenAI's `POST /audio/speech`). */
 export const audioSpeech = defineEndpoint<
-  Pick<Dependencies, "inference" | "presets" | "spool" | "idempotentAnswers" | "counters" | "clock">
+  Pick<
+    Dependencies,
+    "inference" | "presets" | "spool" | "files" | "idempotentAnswers" | "counters" | "clock"
+  >
 >({
   method: "POST",
   path: "/audio/speech",
@@ -63,7 +66,7 @@ async function answerSpeech(
   context: RequestContext,
   dependencies: Pick<
     Dependencies,
-    "inference" | "presets" | "spool" | "idempotentAnswers" | "counters" | "clock"
+    "inference" | "presets" | "spool" | "files" | "idempotentAnswers" | "counters" | "clock"
   >,
 ): Promise<Answer> {
   const sent = await readMedia(context, {

@@ -60,6 +60,7 @@ const endpointAt = ({ path, summary, task, more }: Place) =>
       | "inference"
       | "presets"
       | "spool"
+      | "files"
       | "audioBytesMax"
       | "idempotentAnswers"
       | "counters"
@@ -108,7 +109,14 @@ interface Asked {
   task: TranscriptionRequest["task"];
   dependencies: Pick<
     Dependencies,
-    "inference" | "presets" | "spool" | "audioBytesMax" | "idempotentAnswers" | "counters" | "clock"
+    | "inference"
+    | "presets"
+    | "spool"
+    | "files"
+    | "audioBytesMax"
+    | "idempotentAnswers"
+    | "counters"
+    | "clock"
   >;
 }
 

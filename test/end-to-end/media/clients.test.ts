@@ -33,6 +33,21 @@ test("the AI SDK makes a picture, speaks and transcribes", async () => {
   expect(text).toContain(String(audio.uint8Array.length));
 });
 
+test("a file of the workspace is transcribed by its id", async () => {
+  const upload = new FormData();
+  upload.append("purpose", "user_data");
+  upload.append("file", new File([Buffer.alloc(5_000, 1)], "a.wav", { type: "audio/wav" }));
+  const headers = { authorization: `Bearer ${testLlmKey}` };
+  const post = async (path: string, body: FormData) =>
+    fetch(gateway.baseUrl + path, { method: "POST", headers, body });
+  const { id } = (await (await post("/files", upload)).json()) as { id: string };
+  const form = new FormData();
+  form.append("model", "sandbox/transcribe:free");
+  form.append("file", id);
+  const answer = await post("/audio/transcriptions", form);
+  expect(await answer.json()).toMatchObject({ text: expect.stringContaining("5000") });
+});
+
 /** Sends the beginning of a form that says it is longer, and leaves. */
 async function leaveWithin(bytes: number): Promise<void> {
   const { port } = new URL(gateway.origin);

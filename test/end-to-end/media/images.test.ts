@@ -266,6 +266,27 @@ test("edits take JSON with data URLs", async () => {
   expect((last().form?.get("image") as File).type).toBe("image/png");
 });
 
+test("edits take files of the workspace by their ids", async () => {
+  answer = () => pixels();
+  const { id } = await client.files.create({
+    file: await toFile(png, "cat.png", { type: "image/png" }),
+    purpose: "vision",
+  });
+  const edit = (fileId: string) =>
+    gateway.post("/images/edits", {
+      model: "acme/gpt",
+      prompt: "a hat",
+      images: [{ file_id: fileId }],
+    });
+  expect((await edit(id)).status).toBe(200);
+  const file = last().form?.get("image") as File;
+  expect([file.name, file.type]).toEqual(["cat.png", "image/png"]);
+  expect(Buffer.from(await file.arrayBuffer()).equals(png)).toBe(true);
+  const foreign = await edit("file-01a223fceafa00023773c90d6235589e");
+  expect(foreign.status).toBe(404);
+  expect(await foreign.json()).toMatchObject({ error: { param: "images[0]" } });
+});
+
 test("pictures come by an address of the gateway where one is asked for", async () => {
   answer = () => pixels();
   const result = await client.images.generate({

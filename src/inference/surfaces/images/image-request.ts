@@ -121,15 +121,13 @@ function flagIn(body: Fields, name: string): boolean {
 /** Reads the picture of a member: a data URL, an address, or an object with either. */
 function pictureOf(value: unknown, param: string): Picture {
   const written = typeof value === "string" ? value : undefined;
-  const { image_url: nested, url, file_id: fileId } = fieldsOf(value);
+  const { image_url: nested, url } = fieldsOf(value);
   const found = written ?? url ?? (typeof nested === "string" ? nested : fieldsOf(nested)["url"]);
-  if (typeof found !== "string") {
-    const hint = fileId === undefined ? "" : " A file_id is not taken here;";
+  if (typeof found !== "string")
     throw refusal(
       param,
-      `must name a picture by a data URL or an https URL.${hint} send its bytes.`,
+      "must name a picture by a data URL, an https URL or the file_id of a file of the workspace.",
     );
-  }
   const inline = parseDataUrl(found);
   if (inline !== undefined) {
     const bytes = Buffer.from(inline.data, "base64");
