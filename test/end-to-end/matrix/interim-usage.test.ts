@@ -5,7 +5,7 @@ import { settledRows } from "../scenarios/support/settled-rows.ts";
 import type { Fields } from "./support/json-value.ts";
 import { startLeavingClient } from "./support/leaving-client.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
-import { nameOf, pairs } from "./support/pairs.ts";
+import { nameOf, allPairs } from "./support/pairs.ts";
 
 const said = `${"word ".repeat(120)}end`;
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.end());
 
-const told = pairs.filter(({ upstream }) => upstream in chunkOf);
+const told = allPairs.filter(({ upstream }) => upstream in chunkOf);
 
 describe("a client that leaves is charged for what was delivered, whatever the interim usage reports", () => {
   test.each(

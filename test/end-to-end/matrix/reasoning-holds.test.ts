@@ -6,7 +6,7 @@ import { chat, gemini, message, response, said } from "./pairs/upstream-heads.ts
 import type { ClientName } from "./support/client-dialect.ts";
 import { fieldsOf, numberOf, type Fields } from "./support/json-value.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
-import { nameOf, pairs } from "./support/pairs.ts";
+import { nameOf, allPairs } from "./support/pairs.ts";
 
 let scene: MatrixScene;
 beforeAll(async () => {
@@ -54,7 +54,7 @@ const answersOf = (used: number): Readonly<Record<DialectId, Fields>> => ({
 });
 
 describe("R2, the hold covers the reasoning that the gateway allows the upstream", () => {
-  test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
+  test.each(allPairs.map((pair) => [nameOf(pair), pair] as const))(
     "%s",
     async (_, { client, upstream }) => {
       scene.upstreams[upstream].script((request) =>

@@ -64,6 +64,10 @@ export interface ReadStream {
 /** The names of all dialects that clients speak; Google's has its own requests in the tables of pairs. */
 export type AnyClientName = ClientName | "google-generate";
 
+/** Returns where a client sends a body, and the body without what the path says. */
+export const addressOf = (client: ClientDialect, body: Fields): { path: string; body: Fields } =>
+  client.address?.(body) ?? { path: client.path, body };
+
 /** How a test speaks one dialect as its client. */
 export interface ClientDialect<Name extends AnyClientName = AnyClientName> {
   name: Name;

@@ -1,5 +1,5 @@
 import type { TestGateway } from "../../../support/gateway.ts";
-import type { ClientDialect } from "./client-dialect.ts";
+import { addressOf, type ClientDialect } from "./client-dialect.ts";
 import type { Fields } from "./json-value.ts";
 import { routed } from "./matrix-scene.ts";
 
@@ -32,9 +32,8 @@ export function startLeavingClient(
     for (const watcher of watchers) watcher();
   };
   const read = async (): Promise<void> => {
-    const response = await gateway.post(client.path, routed(body, providers), {
-      signal: controller.signal,
-    });
+    const sent = addressOf(client, routed(body, providers));
+    const response = await gateway.post(sent.path, sent.body, { signal: controller.signal });
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? []) {
       seen += decoder.decode(chunk, { stream: true });

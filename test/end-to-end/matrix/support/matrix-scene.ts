@@ -10,7 +10,7 @@ import {
 } from "../../../support/upstream/fault-upstream.ts";
 import { expectSoundBooks } from "../../scenarios/support/expect-sound-books.ts";
 import { haltingTimeouts } from "../../scenarios/support/scene.ts";
-import type { ClientDialect } from "./client-dialect.ts";
+import { addressOf, type ClientDialect } from "./client-dialect.ts";
 import type { Fields } from "./json-value.ts";
 import { upstreams } from "./pairs.ts";
 import { readReply, type Reply } from "./reply.ts";
@@ -117,7 +117,7 @@ export async function startMatrix({
     upstreams: byDialect,
     async ask(client, asked, { providers, headers = {} }) {
       const whole = routed(asked, providers);
-      const { path, body } = client.address?.(whole) ?? { path: client.path, body: whole };
+      const { path, body } = addressOf(client, whole);
       return readReply(client, await gateway.post(path, body, { headers }));
     },
     async end() {
