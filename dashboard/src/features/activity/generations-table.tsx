@@ -187,7 +187,7 @@ export function ColumnChoice({ hidden }: { hidden: readonly string[] }) {
   });
   return (
     <>
-      <Button look="plain" onClick={() => setOpen(true)}>
+      <Button look="plain" className={style.notOnPhone} onClick={() => setOpen(true)}>
         Columns
       </Button>
       <Modal title="Columns" open={isOpen} onClose={() => setOpen(false)}>
