@@ -1,3 +1,4 @@
+import { brand } from "../platform/kernel/brand.ts";
 import type { PageEntry } from "./contents.ts";
 import { headingId } from "./render-markdown.ts";
 
@@ -110,6 +111,58 @@ const quoted = (value: unknown): string => JSON.stringify(value).replaceAll("'",
 const fenced = (language: string, ...lines: readonly string[]): string =>
   `\`\`\`${language}\n${lines.join("\n")}\n\`\`\``;
 
+/** A header of a snippet: its value ends with a variable of the environment. */
+interface SentHeader {
+  name: string;
+  value: string;
+  variable: string;
+}
+
+/**
+ * Returns the headers that carry a credential of these families. Where only a session will do, it
+ * is the cookie of a browser that has signed in, and changes name the page's own origin.
+ */
+function credentialOf(families: readonly string[], verb: string): SentHeader[] {
+  if (families.length === 0) return [];
+  const bearer = (variable: string): SentHeader[] => [
+    { name: "Authorization", value: "Bearer ", variable },
+  ];
+  if (families.includes("llmKey")) return bearer("SWITCHYARD_KEY");
+  if (families.includes("managementKey")) return bearer("SWITCHYARD_MANAGEMENT_KEY");
+  const cookie = {
+    name: "Cookie",
+    value: `${brand.sessionCookie}=`,
+    variable: "SWITCHYARD_SESSION",
+  };
+  const origin = { name: "Origin", value: "", variable: "SWITCHYARD_URL" };
+  return verb === "GET" ? [cookie] : [cookie, origin];
+}
+
+/**
+ * Returns a path with a name in capitals for each parameter, by what it is of: `/keys/{hash}`
+ * becomes `/keys/KEY_HASH`.
+ */
+const withNames = (path: string): string =>
+  path
+    .replace("{owner}/{model}", "sandbox/chat:free")
+    .replaceAll(/(?:([a-z-]+)\/)?\{(\w+)\}/g, (_, before: string | undefined, name: string) => {
+      const owner = before?.replace(/(?<=tch|ss)es$|s$/, "");
+      const isPlain = owner === undefined || name.includes("_") || name === owner;
+      const full = isPlain ? name : `${owner}_${name}`;
+      return `${before === undefined ? "" : `${before}/`}${full.replaceAll("-", "_").toUpperCase()}`;
+    });
+
+/** Returns the query of the parameters that a request must have, with a name in capitals for each. */
+function requiredQuery(parameters: readonly Json[]): string {
+  const names = parameters
+    .filter((each) => each["in"] === "query" && each["required"] === true)
+    .map((each) => text(each["name"]));
+  const query = names.map(
+    (name) => `${name}=${name === "id" ? "GENERATION_ID" : name.toUpperCase()}`,
+  );
+  return query.length === 0 ? "" : `?${query.join("&")}`;
+}
+
 /** Returns the same request in curl, TypeScript and Python. */
 function snippets({
   method,
@@ -124,18 +177,17 @@ function snippets({
 }): string {
   const verb = method.toUpperCase();
   const json = body === undefined ? undefined : JSON.stringify(body);
-  const variable =
-    families.includes("llmKey") || families.length === 0
-      ? "SWITCHYARD_KEY"
-      : "SWITCHYARD_MANAGEMENT_KEY";
-  const open = families.length === 0;
+  const sent = credentialOf(families, verb);
   const curl = [
-    `curl ${verb === "GET" ? "" : `-X ${verb} `}${url}`,
-    ...(open ? [] : [`-H "Authorization: Bearer $${variable}"`]),
+    `curl ${verb === "GET" ? "" : `-X ${verb} `}"${url}"`,
+    ...sent.map(({ name, value, variable }) => `-H "${name}: ${value}$${variable}"`),
     ...(json === undefined ? [] : [`-H "Content-Type: application/json" -d '${quoted(body)}'`]),
   ];
   const headers = [
-    ...(open ? [] : [`authorization: \`Bearer \${process.env.${variable}}\``]),
+    ...sent.map(
+      ({ name, value, variable }) =>
+        `${name.toLowerCase()}: \`${value}\${process.env.${variable}}\``,
+    ),
     ...(json === undefined ? [] : [`"content-type": "application/json"`]),
   ];
   const script = [
@@ -149,7 +201,10 @@ function snippets({
     "import json, os, urllib.request",
     "",
     `request = urllib.request.Request("${url}", method="${verb}")`,
-    ...(open ? [] : [`request.add_header("Authorization", "Bearer " + os.environ["${variable}"])`]),
+    ...sent.map(
+      ({ name, value, variable }) =>
+        `request.add_header("${name}", "${value}" + os.environ["${variable}"])`,
+    ),
     ...(json === undefined
       ? []
       : [
@@ -164,6 +219,35 @@ function snippets({
     fenced("python", ...python),
   ].join("\n\n");
 }
+
+const formOf = (content: unknown): Json => object(object(content)["multipart/form-data"]);
+
+/** Whether an operation takes a form alone, which carries files. */
+const hasForm = (content: unknown): boolean =>
+  object(content)["application/json"] === undefined && !isEmpty(formOf(content));
+
+const formExample = (content: unknown): Json => object(formOf(content)["example"]);
+
+/** Returns a form in curl; a value that begins with `@` is a file of the reader's. */
+const formSnippet = ({
+  url,
+  form,
+  families,
+}: {
+  url: string;
+  form: Json;
+  families: readonly string[];
+}): string =>
+  fenced(
+    "sh",
+    [
+      `curl "${url}"`,
+      ...credentialOf(families, "POST").map(
+        ({ name, value, variable }) => `-H "${name}: ${value}$${variable}"`,
+      ),
+      ...Object.entries(form).map(([name, value]) => `-F ${name}=${text(value)}`),
+    ].join(" \\\n  "),
+  );
 
 interface Operation {
   /** The start of the path. */
@@ -195,14 +279,13 @@ function credentialText(operation: Json): string {
 const fieldHeadings = ["field", "type", "required", "meaning"];
 
 function operationPart(document: Json, { base, path, method, operation }: Operation): string {
-  const parameters = list(operation["parameters"])
-    .map((each) => resolve(document, each))
-    .map((each) => [
-      `\`${text(each["name"])}\` (${text(each["in"])})`,
-      typeName(document, each["schema"]),
-      each["required"] === true ? "yes" : "",
-      text(each["description"]),
-    ]);
+  const parameters = list(operation["parameters"]).map((each) => resolve(document, each));
+  const parameterRows = parameters.map((each) => [
+    `\`${text(each["name"])}\` (${text(each["in"])})`,
+    typeName(document, each["schema"]),
+    each["required"] === true ? "yes" : "",
+    text(each["description"]),
+  ]);
   const schemaOf = (content: unknown): unknown =>
     object(object(content)["application/json"])["schema"];
   const content = resolve(document, operation["requestBody"])["content"];
@@ -211,7 +294,7 @@ function operationPart(document: Json, { base, path, method, operation }: Operat
   ) ?? ["", undefined];
   const answer = resolve(document, success)["content"];
   const shown = exampleOf(document, answer);
-  const url = `${base}${path}`.replaceAll(/\{(\w+)\}/g, "$1");
+  const url = `${base}${withNames(path)}${requiredQuery(parameters)}`;
   const part = (title: string, rows: string[][]): string =>
     rows.length === 0 ? "" : `### ${title}\n\n${table(fieldHeadings, rows)}`;
   return [
@@ -219,9 +302,16 @@ function operationPart(document: Json, { base, path, method, operation }: Operat
     text(operation["summary"]),
     text(operation["description"]),
     credentialText(operation),
-    part("Parameters", parameters),
+    part("Parameters", parameterRows),
     part("Body", fieldRows(document, schemaOf(content), { prefix: "", depth: 1 })),
-    snippets({ method, url, body: exampleOf(document, content), families: familiesOf(operation) }),
+    hasForm(content)
+      ? formSnippet({ url, form: formExample(content), families: familiesOf(operation) })
+      : snippets({
+          method,
+          url,
+          body: exampleOf(document, content),
+          families: familiesOf(operation),
+        }),
     part(`Answer ${status}`, fieldRows(document, schemaOf(answer), { prefix: "", depth: 1 })),
     shown === undefined || isEmpty(shown) ? "" : fenced("json", JSON.stringify(shown, null, 2)),
   ]
@@ -253,7 +343,8 @@ export function apiPages(document: Json, publicUrl: string): (PageEntry & { mark
   return [...byTag].map(([tag, found]) => {
     const title = `API: ${tag}`;
     const intro =
-      "Paths work below `/api/v1` and `/v1`. Programs read [OpenAPI](/api/v1/openapi.json).";
+      "Paths work below `/api/v1` and `/v1`. Replace names in capitals, such as `KEY_HASH`; examples use models of the sandbox, " +
+      "which need no account. Programs read [OpenAPI](/api/v1/openapi.json).";
     const parts = found.map((each) => operationPart(document, each));
     return {
       slug: slugOf(tag),

@@ -4,6 +4,8 @@ type Json = Record<string, unknown>;
 export interface FieldWords {
   descriptions: Readonly<Record<string, string>>;
   examples: Readonly<Record<string, unknown>>;
+  /** Bodies of requests, by method and path. */
+  requests?: Readonly<Record<string, unknown>>;
 }
 
 const isObject = (value: unknown): value is Json =>

@@ -71,6 +71,11 @@ class Schemas {
     });
   }
 
+  /** Returns the example of an endpoint's body; undefined where its table has none. */
+  bodyExample({ method, path }: Pick<Endpoint<never>, "method" | "path">): unknown {
+    return this.words.requests?.[`${method} ${openApiPath(path)}`];
+  }
+
   private described(schema: unknown, owner: string): unknown {
     return describeFields(withComponentReferences(schema), { owner, words: this.words });
   }
@@ -246,6 +251,7 @@ const bodyContent = (
 ): Json => ({
   [endpoint.rawBodyType ?? "application/json"]: {
     schema: refusingOthers(endpoint, schemas.of(body, "input", openApiPath(endpoint.path))),
+    example: schemas.bodyExample(endpoint),
   },
   ...(endpoint.formBody === undefined
     ? {}
