@@ -6,6 +6,7 @@ import { wireEvents } from "../../support/upstream/upstream-wire.ts";
 import { answerCases } from "./pairs/answers.ts";
 import { documentCases } from "./pairs/documents.ts";
 import { mediaCases } from "./pairs/media.ts";
+import type { ClientName } from "./support/client-dialect.ts";
 import type { AskedCase, PairName } from "./pairs/pair-case.ts";
 import { eventsOfWhole } from "./pairs/streamed-answer.ts";
 import { textCases } from "./pairs/text.ts";
@@ -44,7 +45,7 @@ const everyRequest = (streamed: boolean): Readonly<Record<DialectId, Fields>> =>
 });
 
 /** Returns a path into a conversation as a client wrote it: Responses has it under `input`. */
-const inDialect = (path: string, { client }: Pair): string =>
+const inDialect = (path: string, { client }: Pair<ClientName>): string =>
   client.name === "openai-responses" ? path.replace(/^messages/, "input") : path;
 
 /** An id of the caller's user as the platform's account shows it: a keyed hash of workspace and id. */
@@ -60,7 +61,7 @@ const scopedIds = ({ user, metadata }: Fields): Fields => ({
 
 /** Who asks whom, and how. */
 interface Asking {
-  pair: Pair;
+  pair: Pair<ClientName>;
   streamed: boolean;
 }
 

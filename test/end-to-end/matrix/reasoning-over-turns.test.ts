@@ -4,7 +4,7 @@ import { json, stream } from "../../support/upstream/steps.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { eventsOfWhole } from "./pairs/streamed-answer.ts";
 import { gemini, message, response } from "./pairs/upstream-heads.ts";
-import type { ClientDialect } from "./support/client-dialect.ts";
+import type { ClientDialect, ClientName } from "./support/client-dialect.ts";
 import { fieldsOf, listOf, type Fields } from "./support/json-value.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
 import { clients } from "./support/pairs.ts";
@@ -80,7 +80,7 @@ const sealing: readonly SealingUpstream[] = [
  * The next request of a client: the turn as the client received it, the result of its call, and
  * nothing else.
  */
-function nextRequest({ name }: ClientDialect, { body }: Reply): Fields {
+function nextRequest({ name }: ClientDialect<ClientName>, { body }: Reply): Fields {
   switch (name) {
     case "openai-chat":
       return {

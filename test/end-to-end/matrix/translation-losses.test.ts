@@ -170,7 +170,7 @@ const answers: readonly LossyAnswer[] = [
 
 async function ask(
   { upstream, answer, asks }: LossyAnswer,
-  client: ClientDialect,
+  client: ClientDialect<ClientName>,
   streamed: boolean,
 ): Promise<Reply> {
   scene.upstreams[upstream].script(

@@ -1,5 +1,6 @@
 interface Block {
-  type?: unknown;
+  readonly type?: unknown;
+  readonly [member: string]: unknown;
 }
 
 /** The parts of a stream's event that say which block it belongs to. */
