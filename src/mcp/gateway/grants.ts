@@ -367,6 +367,7 @@ export class Grants {
               ...(metadata && { metadata }),
               clientMetadata: {
                 client_name: brand.productName,
+                application_type: "web",
                 redirect_uris: [redirectUrl],
                 grant_types: ["authorization_code", "refresh_token"],
                 response_types: ["code"],
