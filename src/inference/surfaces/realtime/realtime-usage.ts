@@ -89,7 +89,7 @@ export function soundMs(bytes: number, format: unknown): number {
     type === "audio/pcm" && typeof rate === "number" && rate > 0
       ? rate * 2
       : (bytesPerSecond[type] ?? 8_000);
-  return Math.ceil((bytes * 1000) / perSecond);
+  return (bytes * 1000) / perSecond;
 }
 
 /** Tokens of a second of sound that is sent (OpenAI: one for each 100 ms), and of one that is made. */
@@ -116,8 +116,8 @@ export interface ResponseSound {
 export function soundUsage({ inputMs, outputMs }: ResponseSound, { route }: Candidate): Usage {
   const base = route.price?.base;
   return {
-    ...(base?.inputAudioMs !== undefined && { inputAudioMs: inputMs }),
-    ...(base?.outputAudioMs !== undefined && { outputAudioMs: outputMs }),
+    ...(base?.inputAudioMs !== undefined && { inputAudioMs: Math.ceil(inputMs) }),
+    ...(base?.outputAudioMs !== undefined && { outputAudioMs: Math.ceil(outputMs) }),
   };
 }
 

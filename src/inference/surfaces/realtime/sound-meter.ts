@@ -139,7 +139,7 @@ export class SoundMeter {
           { fromMs: this.committedMs, toMs: this.heardMs },
           { text: "", usage: null },
         );
-      if (this.options.byTime && this.heardMs > this.chargedMs)
+      if (this.options.byTime && Math.round(this.heardMs - this.chargedMs) > 0)
         await this.pay(this.timeUsage(), { estimated: false });
       this.turn?.free();
       this.turn = undefined;
@@ -153,8 +153,8 @@ export class SoundMeter {
 
   /** Returns the usage of the sound that was not charged, and counts it as charged. */
   private timeUsage(): Usage {
-    const ms = this.heardMs - this.chargedMs;
-    this.chargedMs = this.heardMs;
+    const ms = Math.round(this.heardMs - this.chargedMs);
+    this.chargedMs += ms;
     const speaks =
       this.options.work === "translation" &&
       this.candidate.route.price?.base.outputAudioMs !== undefined;
@@ -165,7 +165,7 @@ export class SoundMeter {
     { fromMs, toMs }: { fromMs: number; toMs: number },
     { text, usage: written }: { text: string; usage: unknown },
   ): Promise<void> {
-    const heldMs = toMs - fromMs;
+    const heldMs = Math.ceil(toMs - fromMs);
     const { usage, estimated } = meteredTranscript(
       { text, usage: written },
       {

@@ -17,6 +17,9 @@ const soundFrom = 512;
 const decodedBytes = (characters: number, padding: number): number =>
   Math.floor((characters * 3) / 4) - padding;
 
+const paddingOf = (text: string, end = text.length): number =>
+  text.endsWith("==", end) ? 2 : text.endsWith("=", end) ? 1 : 0;
+
 /**
  * Returns the bytes of sound of a frame that ends with its sound; undefined for every other frame,
  * which has to be parsed: one that names a second type, for one, could be read as another event.
@@ -31,8 +34,7 @@ function soundBytesOf(text: string): number | undefined {
   const head = text.slice(0, start);
   if (head.indexOf('"type"') !== head.lastIndexOf('"type"') || text.includes("\\"))
     return undefined;
-  const padding = text.endsWith("==", end) ? 2 : text.endsWith("=", end) ? 1 : 0;
-  return decodedBytes(end - start, padding);
+  return decodedBytes(end - start, paddingOf(text, end));
 }
 
 /** A frame: an event, or sound of a length in bytes. */
@@ -57,7 +59,8 @@ export function readRealtimeFrame(text: string): RealtimeFrame {
   const { type, audio, delta } = fields;
   const isSound = soundTypes.test(type);
   const sent = audio ?? delta;
-  if (isSound && typeof sent === "string") return { soundBytes: Math.floor((sent.length * 3) / 4) };
+  if (isSound && typeof sent === "string")
+    return { soundBytes: decodedBytes(sent.length, paddingOf(sent)) };
   return { event: fields, type };
 }
 
