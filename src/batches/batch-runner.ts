@@ -12,7 +12,7 @@ import { type ProviderBatchParts, ProviderBatchRunner } from "./provider-batch-r
 import { ResultSeal } from "./result-seal.ts";
 
 /** A line as an ordinary request of its creator's key. */
-export interface LineRequest {
+interface LineRequest {
   caller: LlmKeyCaller;
   endpoint: string;
   /** Whether the request is in Anthropic's dialect, and sends its version. */

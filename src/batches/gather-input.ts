@@ -27,7 +27,7 @@ export interface GatherParts {
 const linesAtOnce = 200;
 
 /** Returns the id by which a provider knows a line. */
-export const lineIdOf = (batchId: string, line: number): string => `${batchId.slice(-16)}-${line}`;
+const lineIdOf = (batchId: string, line: number): string => `${batchId.slice(-16)}-${line}`;
 
 /** Returns the number of the line that such an id names; undefined for one of another batch. */
 export function lineOfId(batchId: string, customId: string): number | undefined {

@@ -6,7 +6,7 @@ import type { BatchTables } from "./batch.ts";
  * Where the lines of a batch run: `here`, or in a batch of a provider, which is being submitted,
  * runs, or was asked to end.
  */
-export type PlaceState = "here" | "submitting" | "running" | "cancelling";
+type PlaceState = "here" | "submitting" | "running" | "cancelling";
 
 /** The place where a batch's lines run. */
 export interface BatchPlace {

@@ -123,7 +123,7 @@ export class InputReader {
       if (!(error instanceof UnreadableInputError)) throw error;
       this.problems.push(error.problem);
     }
-    if (this.total === 0)
+    if (this.total === 0 && this.problems.length === 0)
       this.problems.push({
         code: "empty_file",
         message: "The input has no requests.",
@@ -209,7 +209,7 @@ export async function readBody(
 const decoder = new TextDecoder();
 
 /** Returns the object in a line; undefined where it is none, or is nested too deeply. */
-export function parsedObject(bytes: Uint8Array): Record<string, unknown> | undefined {
+function parsedObject(bytes: Uint8Array): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(decoder.decode(bytes));
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;

@@ -90,7 +90,7 @@ export interface Provider {
 }
 
 /** A provider's API for batches. */
-export interface ProviderBatches {
+interface ProviderBatches {
   /** The vendor whose API it is. */
   api: "openai" | "anthropic" | "google";
   /** Whether batches cost half of what a model's price says, unless that states a price of its own. */

@@ -38,7 +38,7 @@ interface BatchList {
 const lookEveryMs = 2_000;
 
 /** Returns whether something is still to come of a batch. */
-export const isOpen = ({ status }: Batch): boolean =>
+const isOpen = ({ status }: Batch): boolean =>
   ["validating", "in_progress", "finalizing", "cancelling"].includes(status);
 
 export const batchPagesQuery = infiniteQueryOptions({

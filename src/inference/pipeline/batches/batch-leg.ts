@@ -41,7 +41,7 @@ function atBatchPrice(route: UpstreamRoute): UpstreamRoute {
 }
 
 /** Returns the price row of a batch's requests, in which the level of the answer changes nothing. */
-export function batchPriceOf(row: PriceRow, { batches }: Pick<Provider, "batches">): PriceRow {
+function batchPriceOf(row: PriceRow, { batches }: Pick<Provider, "batches">): PriceRow {
   const own = row.levels?.service_tier?.[batchLevel];
   const isHalf = own === undefined && batches?.halvesPrices === true;
   const level = own ?? { factor: isHalf ? halfPrice : 10_000n };

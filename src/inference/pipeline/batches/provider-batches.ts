@@ -9,7 +9,7 @@ import {
 } from "../../upstream/upstream-client.ts";
 
 /** A request of a batch, in the wire format of its provider. */
-export interface BatchRequest {
+interface BatchRequest {
   /** The id by which its answer is found again. */
   customId: string;
   /** The endpoint that `pathOf` names. */
@@ -19,7 +19,7 @@ export interface BatchRequest {
 }
 
 /** A batch that is to be handed to a provider. */
-export interface BatchInput {
+interface BatchInput {
   /** The requests, as `frame` puts them. */
   content: StoredContent;
   /** The endpoint of all of its requests, and their model where it has to be the same. */
