@@ -47,6 +47,9 @@ export interface ProviderBatchParts {
 const appearMs = 30_000;
 const waitMsMax = 600_000;
 
+/** How long a provider is asked whether it took a batch, while it does not answer. */
+const unreachedMs = 300_000;
+
 /** Hands batches to providers, looks for their end, and has their answers charged. */
 export class ProviderBatchRunner {
   private readonly parts: BatchRunnerParts & { provider: ProviderBatchParts };
@@ -83,6 +86,8 @@ export class ProviderBatchRunner {
     } catch (error) {
       if (error instanceof ProviderBatchError && error.status === 404)
         return this.runHere(batch, place, "The provider does not know its batch any more.");
+      if (place.job === null && clock.nowMs() > place.submittedAtMs + unreachedMs)
+        return this.runHere(batch, place, "The provider could not be reached.");
       const waitMs = Math.min(waitMsMax, provider.pollMs * 2 ** Math.min(place.tries, 10));
       await provider.places.put({
         ...place,

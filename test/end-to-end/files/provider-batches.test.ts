@@ -209,6 +209,19 @@ test("a revoked key pays for what the provider has answered", async () => {
   });
 });
 
+test("an address that has no batch API runs none of its own", async () => {
+  vendors.isPlain = true;
+  const made = await submit([lineOf("a", models.openai)]);
+  const batch = await shownWhen(made.id, hasEnded);
+  vendors.isPlain = false;
+  expect(batch).toMatchObject({
+    request_counts: { completed: 1, failed: 0 },
+    provider: null,
+    provider_note: "The provider refused the batch.",
+    cost: 0.003,
+  });
+});
+
 test("a batch of which it is not known whether it was taken is found again", async () => {
   vendors.cutsAfterCreate = true;
   const sent = vendors.batches.length;

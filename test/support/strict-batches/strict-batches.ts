@@ -1,5 +1,5 @@
 import { batchRules, type BatchVendor, type ReceivedCall } from "./batch-rules.ts";
-import { fieldsOf, type KeptBatch, vendorDoubles } from "./vendor-doubles.ts";
+import { fieldsOf, type KeptBatch, plainAnswer, vendorDoubles } from "./vendor-doubles.ts";
 
 /** Doubles of the batch APIs of three vendors, on one port. They refuse what the vendors refuse. */
 export class StrictBatches {
@@ -15,6 +15,8 @@ export class StrictBatches {
   ranBeforeCancel = 0;
   /** The lines of results after which a download stalls; undefined where it does not. */
   stallsAfterLines: number | undefined;
+  /** Whether every call is answered as a chat completion is, by an address without a batch API. */
+  isPlain = false;
   /** Fails the next creation after it has taken the batch. */
   cutsAfterCreate = false;
   private readonly files = new Map<string, string>();
@@ -32,6 +34,7 @@ export class StrictBatches {
     const { pathname } = new URL(request.url);
     const [, vendor, path] = /^\/(openai|anthropic|google)(\/.*)$/.exec(pathname) ?? [];
     if (vendor === undefined || path === undefined) return new Response("", { status: 404 });
+    if (this.isPlain) return Response.json(plainAnswer);
     const call = await this.read(request, { vendor: vendor as BatchVendor, path });
     this.calls.push(`${call.method} ${path}`);
     const rule = batchRules.find((one) => one.vendor === vendor && one.when(call));

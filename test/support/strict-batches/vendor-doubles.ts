@@ -42,6 +42,9 @@ const openaiAnswer = (model: unknown) => ({
   usage: { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 },
 });
 
+/** A chat completion outside of a batch. */
+export const plainAnswer = openaiAnswer("night-1");
+
 const openai: VendorDouble = {
   idOf: (number) => `batch_up${number}`,
   read(call, files) {

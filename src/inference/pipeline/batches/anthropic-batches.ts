@@ -3,6 +3,7 @@ import {
   type ProviderApi,
   type ProviderBatchApi,
   ProviderBatchError,
+  idIn,
   textOf,
 } from "./provider-batches.ts";
 
@@ -29,7 +30,7 @@ export function anthropicBatches(plain: ProviderApi): ProviderBatchApi {
         body: [content],
         headers: { "content-type": "application/json", ...headers },
       });
-      return { id: String(id), file: null };
+      return { id: idIn(id, /^msgbatch/), file: null };
     },
     // Its batches carry no text of ours, so that one is known by its time and size. The ids in its
     // results show whether it is ours.

@@ -3,6 +3,7 @@ import {
   type ProviderApi,
   type ProviderBatchApi,
   ProviderBatchError,
+  idIn,
   textOf,
 } from "./provider-batches.ts";
 
@@ -53,7 +54,7 @@ export function googleBatches(api: ProviderApi): ProviderBatchApi {
         body: [content, `"displayName":${JSON.stringify(marker)}}}`],
         headers: { "content-type": "application/json" },
       });
-      return { id: String(name), file: null };
+      return { id: idIn(name, /^batches\//), file: null };
     },
     async find({ marker }) {
       const { operations } = await api.ask({ method: "GET", path: "/batches?pageSize=100" });

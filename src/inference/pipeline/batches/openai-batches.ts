@@ -4,6 +4,8 @@ import {
   type ProviderBatchApi,
   ProviderBatchError,
   type ProviderJob,
+  beforeBatch,
+  idIn,
   textOf,
 } from "./provider-batches.ts";
 
@@ -26,7 +28,7 @@ const boundary = "switchyard-batch-input";
 /** OpenAI's batches. Source: https://platform.openai.com/docs/api-reference/batch */
 export function openaiBatches(api: ProviderApi): ProviderBatchApi {
   const jobOf = (batch: Record<string, unknown>): ProviderJob => ({
-    id: String(batch["id"]),
+    id: idIn(batch["id"], /^batch/),
     file: textOf(batch["input_file_id"]) ?? null,
   });
   const batchOf = ({ id }: ProviderJob) =>
@@ -45,7 +47,8 @@ export function openaiBatches(api: ProviderApi): ProviderBatchApi {
     write: ({ customId, path, text }) =>
       `{"custom_id":${JSON.stringify(customId)},"method":"POST","url":"${path}","body":${text}}`,
     async create({ content, path, marker }) {
-      const file = String((await upload(api, { content, name: `${marker}.jsonl` }))["id"]);
+      const sent = await beforeBatch(upload(api, { content, name: `${marker}.jsonl` }));
+      const file = idIn(sent["id"], /^file/);
       try {
         return jobOf(
           await api.askJson("/batches", {

@@ -85,6 +85,24 @@ export class ProviderBatchError extends Error {
   }
 }
 
+/** The status of an error after which it is certain that the provider has taken no batch. */
+const notTaken = 424;
+
+/** Returns the id in an answer. Throws `ProviderBatchError` for one that is no such object. */
+export function idIn(value: unknown, pattern: RegExp): string {
+  if (typeof value === "string" && pattern.test(value)) return value;
+  throw new ProviderBatchError(notTaken, "The address answers as no API for batches does.");
+}
+
+/** Runs a step before a batch is created: where it fails, the provider has taken none. */
+export async function beforeBatch<Result>(step: Promise<Result>): Promise<Result> {
+  try {
+    return await step;
+  } catch (error) {
+    throw new ProviderBatchError(notTaken, error instanceof Error ? error.message : String(error));
+  }
+}
+
 /** A call to the API of a provider. */
 interface ApiCall {
   method: "GET" | "POST" | "DELETE";
