@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Client } from "pg";
 import { commitQueueSuite } from "../../../../test/support/commit-queue-suite.ts";
+import { rawSumsSuite } from "../../../../test/support/raw-sums-suite.ts";
 import { CuttingProxy } from "../../../../test/support/cutting-proxy.ts";
 import { freshDatabase } from "../../../../test/support/postgres.ts";
 import {
@@ -13,6 +14,7 @@ import type { Storage } from "../storage.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
 
 commitQueueSuite("Postgres", freshDatabase);
+rawSumsSuite("Postgres", freshDatabase);
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { commitQueueSuite } from "../../../../test/support/commit-queue-suite.ts";
+import { rawSumsSuite } from "../../../../test/support/raw-sums-suite.ts";
 import {
   entryUnit,
   noteInsert,
@@ -25,6 +26,7 @@ const open = (path: string) =>
   openStorage<SampleSchema>({ ...sampleOptions, url: `sqlite:${path}`, lockTimeoutMs: 0 });
 
 commitQueueSuite("SQLite", async () => `sqlite:${freshPath()}`);
+rawSumsSuite("SQLite", async () => `sqlite:${freshPath()}`);
 
 describe("the SQLite database", () => {
   const pragma = async (storage: Storage<SampleSchema>, name: string) => {
