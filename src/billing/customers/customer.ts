@@ -12,7 +12,7 @@ export const externalIdCharactersMax = 200;
 
 /** The kinds of plans that customers can have. */
 export const planTypes = ["free", "prepaid", "postpaid"] as const;
-export type PlanType = (typeof planTypes)[number];
+type PlanType = (typeof planTypes)[number];
 
 /** What a customer may use, and what it pays for it. */
 export interface CustomerPlan {

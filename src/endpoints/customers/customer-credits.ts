@@ -22,7 +22,7 @@ const creditSchema = lazily(() =>
 );
 
 /** Returns the record of credits. */
-export const creditObject = (credit: CustomerCredit): AnswerOf<typeof creditSchema> => ({
+const creditObject = (credit: CustomerCredit): AnswerOf<typeof creditSchema> => ({
   id: credit.id,
   object: "customer_credit",
   customer_id: credit.customerId,

@@ -25,7 +25,7 @@ import {
 } from "./customer-object.ts";
 
 /** The declarations that every route of customers shares. */
-export const customerRoute = {
+const customerRoute = {
   base: "api",
   counting: "at-door",
   tag: "Customers",

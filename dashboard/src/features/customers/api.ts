@@ -12,7 +12,7 @@ export interface CustomerPlan {
 }
 
 /** What was used: the cost, the customer's price, and the price less the cost. */
-export interface CustomerUsage {
+interface CustomerUsage {
   requests: number;
   cost: number;
   price: number;
@@ -39,7 +39,7 @@ export interface Customer {
 }
 
 /** What a customer used of a model on a day. */
-export interface StatementLine extends CustomerUsage {
+interface StatementLine extends CustomerUsage {
   day: string;
   model: string;
 }
