@@ -492,3 +492,35 @@ test("the sandbox makes a picture", async () => {
   });
   expect(again.data?.[0]).toEqual(result.data?.[0] as object);
 });
+
+test("edits and masks name stored files by their id, of this workspace alone", async () => {
+  const stored = await client.files.create({
+    file: await toFile(png, "cat.png", { type: "image/png" }),
+    purpose: "vision",
+  });
+  answer = () => Response.json({ created: 1, data: [{ b64_json: base64 }] });
+  const body = {
+    model: "acme/gpt",
+    prompt: "a hat",
+    images: [{ file_id: stored.id }, { file_id: stored.id }],
+    mask: { file_id: stored.id },
+  };
+  const edited = await gateway.post("/images/edits", body);
+  expect([edited.status, await edited.text()]).toEqual([200, expect.stringContaining(base64)]);
+  const form = received.at(-1)?.form;
+  const sent = [...(form?.getAll("image") ?? []), ...(form?.getAll("image[]") ?? [])] as File[];
+  expect(sent.map(({ name, size }) => [name, size])).toEqual([
+    ["cat.png", png.byteLength],
+    ["cat.png", png.byteLength],
+  ]);
+  expect((form?.get("mask") as File | null)?.name).toBe("cat.png");
+  const foreign = await gateway.post("/images/edits", {
+    ...body,
+    images: [{ file_id: "file-ffffffffffffffffffffffff" }],
+    mask: undefined,
+  });
+  expect([foreign.status, await foreign.json()]).toMatchObject([
+    404,
+    { error: { param: "images[0]" } },
+  ]);
+});

@@ -425,3 +425,24 @@ test("the sandbox hears", async () => {
   });
   expect(result.text).toContain("a.wav");
 });
+
+test("a stored file is transcribed by its id", async () => {
+  const sound = wav(2);
+  const stored = await client.files.create({
+    file: await toFile(sound, "talk.wav", { type: "audio/wav" }),
+    purpose: "user_data",
+  });
+  answer = () => Response.json({ text: "hello" });
+  const sent = await gateway.post("/audio/transcriptions", {
+    model: "acme/whisper",
+    file_id: stored.id,
+  });
+  expect([sent.status, await sent.json()]).toMatchObject([200, { text: "hello" }]);
+  const file = received.at(-1)?.form?.get("file") as File | null;
+  expect([file?.name, file?.type, file?.size]).toEqual([
+    "talk.wav",
+    "audio/x-wav",
+    sound.byteLength,
+  ]);
+  expect(received.at(-1)?.form?.has("file_id")).toBe(false);
+});
