@@ -105,8 +105,8 @@ const openai: readonly MediaModel[] = [
 ];
 
 /**
- * Google. Source: https://ai.google.dev/gemini-api/docs/pricing, by the same list, read 2026-11-28;
- * Imagen 4, which that list has no more, by the page itself (2026-07).
+ * Google. Source of speech: https://ai.google.dev/gemini-api/docs/pricing, by the same list, read
+ * 2026-11-28. That list has Imagen 4 no more: its prices were written from memory and are unchecked.
  */
 const google: readonly MediaModel[] = [
   model("google", "images", ["imagen-4.0-generate-001", "Imagen 4", each("0.04")]),
