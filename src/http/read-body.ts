@@ -81,6 +81,7 @@ interface Reading {
 
 type RequestOfBody = HttpRequest & Partial<Pick<ServedRequest, "memory" | "closes">>;
 
+/** Builds the refusal of a body of more bytes than the limit. */
 export const tooLarge = (limitBytes: number): GatewayError =>
   new GatewayError(
     "content_too_large",
@@ -350,6 +351,7 @@ export async function drain(reader: BodyReader, withinMs = drainMs): Promise<voi
   reader.cancel().catch(() => undefined);
 }
 
+/** Resolves once other requests have had their turn. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const parseText = (
