@@ -148,6 +148,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await page.getByRole("button", { name: "Set up authenticator app" }).click();
     await page.getByLabel("Your password").fill(passwordOf("operator"));
     await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("img", { name: "QR code of the secret" }).waitFor();
     const uri = await page.getByRole("link", { name: "Open the app with it" }).getAttribute("href");
     await page.getByLabel("Code of the app").fill(codeOf(uri ?? "", Date.now()));
     await page.getByRole("button", { name: "Turn it on" }).click();

@@ -1,8 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
-import { Actions, Button, Code, Field, Input, Problem } from "../../ui/parts.tsx";
+import { Suspense, lazy, useState } from "react";
+import { Actions, Button, Code, Field, Input, Problem, Skeleton } from "../../ui/parts.tsx";
 import { Form } from "../../ui/form.tsx";
 import { authRequest } from "./api.ts";
+
+// Loaded where an app is set up: it brings an encoder.
+const QrCode = lazy(async () => ({ default: (await import("./qr-code.tsx")).QrCode }));
 
 interface SetUp {
   totp_uri: string;
@@ -30,7 +33,10 @@ function Confirm({ setUp, onDone }: { setUp: SetUp; onDone: () => void }) {
   });
   return (
     <Form action="Turn it on" work={confirm} onSubmit={() => confirm.mutate()}>
-      <p>Add this secret to your authenticator app.</p>
+      <p>Scan this with your authenticator app, or type the secret into it.</p>
+      <Suspense fallback={<Skeleton height={200} />}>
+        <QrCode text={setUp.totp_uri} label="QR code of the secret" />
+      </Suspense>
       <a href={setUp.totp_uri}>Open the app with it</a>
       <Code text={secretIn(setUp.totp_uri)} label="Copy secret" />
       <Codes codes={setUp.backup_codes} />
