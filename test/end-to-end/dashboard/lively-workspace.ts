@@ -8,10 +8,19 @@ type Ask = DashboardScene["ask"];
 
 const livelyKeys = ["Website", "Support desk", "Nightly reports", "Code review", "Mobile app"];
 
+const displayNames: Readonly<Record<string, string>> = {
+  "acme/large": "Acme Large",
+  "acme/small": "Acme Small",
+  "northwind/sonar-mini": "Sonar Mini",
+  "contoso/coder": "Contoso Coder",
+  "fabrikam/vision": "Fabrikam Vision",
+};
+
 /** The providers of a lively installation, with the models that its records name. */
 export const livelyProviders = (serving: FaultUpstream): AppSettings["providers"] => {
   const model = (id: string, prompt: string, completion: string) => ({
     id,
+    display_name: displayNames[id],
     upstream_model: id,
     context_length: 131_072,
     pricing: { prompt, completion },
