@@ -32,7 +32,7 @@ describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
   beforeAll(async () => {
     voice = startRealtimeUpstream();
     nodes = await startNodes({ yaml: voiceYaml(voice.baseUrl) });
-    nodes.upstream.script((request) => chatAnswer(request));
+    nodes.upstream.script((request) => chatAnswer(request, {}));
   }, 120_000);
   afterAll(async () => {
     await endProcesses();
