@@ -3,7 +3,7 @@ import type { ScriptedDialect as DialectId } from "../../support/scripted-upstre
 import { json } from "../../support/upstream/steps.ts";
 import { settledRows } from "../scenarios/support/settled-rows.ts";
 import { chat, gemini, message, response, said } from "./pairs/upstream-heads.ts";
-import type { ClientName } from "./support/client-dialect.ts";
+import type { AnyClientName } from "./support/client-dialect.ts";
 import { fieldsOf, numberOf, type Fields } from "./support/json-value.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
 import { nameOf, allPairs } from "./support/pairs.ts";
@@ -15,10 +15,11 @@ beforeAll(async () => {
 afterAll(() => scene.end());
 
 /** How each client asks for much thought. */
-const wishes: Readonly<Record<ClientName, Fields>> = {
+const wishes: Readonly<Record<AnyClientName, Fields>> = {
   "openai-chat": { reasoning_effort: "high" },
   "anthropic-messages": { thinking: { type: "enabled", budget_tokens: 1_024 }, max_tokens: 1_500 },
   "openai-responses": { reasoning: { effort: "high" } },
+  "google-generate": { generationConfig: { thinkingConfig: { thinkingLevel: "high" } } },
 };
 
 /** The cap that an upstream was given. */
