@@ -136,7 +136,7 @@ describe.skipIf(!hasRedis)(`rate windows counted in advance (on Valkey)${redisMi
       }),
       { numRuns: 30 },
     );
-  }, 120_000);
+  }, 240_000);
 
   test("two gateways admit no more tokens than a ceiling's within any minute", async () => {
     const step = fc.record({
@@ -174,7 +174,7 @@ describe.skipIf(!hasRedis)(`rate windows counted in advance (on Valkey)${redisMi
       }),
       { numRuns: 30 },
     );
-  }, 120_000);
+  }, 240_000);
 
   test("one gateway admits exactly a ceiling of tokens, and asks for few of its requests", async () => {
     const clock = new FakeClock();

@@ -12,7 +12,7 @@ describe.skipIf(missingS3 !== undefined)(
     let server: S3Server;
     beforeAll(async () => {
       server = await startS3Server();
-    }, 60_000);
+    }, 240_000);
     afterAll(() => server.stop());
 
     test("writes, reads ranges, lists and deletes, and leaves nothing of what was cut", async () => {

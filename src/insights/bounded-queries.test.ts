@@ -56,7 +56,7 @@ beforeAll(async () => {
       'm', 'm', 'p', 'm', null, 'completed', 'stop', 0, 10, 5, 1000, 40, null, '{}' from ${series(60_000)}`.execute(
     database,
   );
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await storage.close();
   rmSync(root, { recursive: true, force: true });

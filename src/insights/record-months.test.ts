@@ -139,7 +139,7 @@ test("the table of records becomes partitions while a gateway of the previous re
   const again = await openInsightStorage(url, { migrations: migrationsBefore });
   expect(await readIds(again)).toEqual(idsOf(all));
   await again.close();
-}, 60_000);
+}, 240_000);
 
 test("an empty table has partitions for three months; other rows stay in the rest until theirs exists", async () => {
   const storage = await open(await freshDatabase());
@@ -165,7 +165,7 @@ test("an empty table has partitions for three months; other rows stay in the res
   expect(plan).not.toContain(nameOf(3));
   expect(plan).not.toContain("generations_rest");
   await storage.close();
-}, 60_000);
+}, 240_000);
 
 test("creating a month refuses no record that is committed for it at the same time", async () => {
   const storage = await open(await freshDatabase());
@@ -185,7 +185,7 @@ test("creating a month refuses no record that is committed for it at the same ti
   expect(await readIds(storage)).toEqual(idsOf(settled));
   expect(await countsIn(storage)).toHaveProperty("generations_rest", 0);
   await storage.close();
-}, 60_000);
+}, 240_000);
 
 test("retention drops ended months, and deletes the old rows of the current one and late rows", async () => {
   const storage = await open(await freshDatabase());
@@ -221,7 +221,7 @@ test("retention drops ended months, and deletes the old rows of the current one 
     generations_rest: 0,
   });
   await storage.close();
-}, 60_000);
+}, 240_000);
 
 test("a month locked by a query is deleted row by row, and dropped the next time", async () => {
   const url = await freshDatabase();
@@ -241,4 +241,4 @@ test("a month locked by a query is deleted row by row, and dropped the next time
   await purge();
   expect(await countsIn(storage)).not.toHaveProperty(nameOf(0));
   await storage.close();
-}, 60_000);
+}, 240_000);

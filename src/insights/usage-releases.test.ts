@@ -170,7 +170,7 @@ test("gateways of two releases on Postgres fold each other's commits, each growt
     .execute();
   expect(growths).toEqual([]);
   await Promise.all([before, now, again].map((storage) => storage.close()));
-}, 60_000);
+}, 240_000);
 
 test("a fold that Postgres interrupts halfway is folded again, once", async () => {
   const url = await freshDatabase();
@@ -195,7 +195,7 @@ test("a fold that Postgres interrupts halfway is folded again, once", async () =
   await expectExact(storage, records);
   await Promise.all([holder?.end(), observer?.end()]);
   await storage.close();
-}, 60_000);
+}, 240_000);
 
 /** The writer's connection by itself, which nothing folds but the test. */
 function openWriter(path: string, known: CommitStatements) {

@@ -44,7 +44,7 @@ describe.each(engines)("usage counters on %s", (_, freshUrl) => {
     ).toBe("refused");
     await expectCountersToMatch(storage.database, records);
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 });
 
 const child = join(import.meta.dir, "../../test/support/settle-until-killed.ts");
@@ -100,7 +100,7 @@ test("after kill -9, the counters match the stored records, and every confirmed 
     await storage.close();
   }
   expect(shown.length).toBeGreaterThan(500);
-}, 60_000);
+}, 240_000);
 
 test("a failure counts for the last provider, each attempt for its own, and a refusal as no failure", () => {
   const attempts = [

@@ -270,7 +270,7 @@ describe("no request costs more than balances, limits and budgets allow, and not
       await run(ledger, each, `ws_${index}`);
     }
     expect(ledger.openHoldCount).toBe(0);
-  }, 120_000);
+  }, 240_000);
 
   describe.skipIf(!hasRedis)("with the books on Valkey", () => {
     let shared: SharedState;

@@ -157,7 +157,7 @@ describe("nine of ten providers unreachable for 90 seconds, while callers prefer
       wishOf: () => ({ provider: { sort: "price" } }),
     });
     tries = triesOf(seen.asked).filter((entry) => within(fault)(entry));
-  }, 120_000);
+  }, 240_000);
 
   test("every caller is answered by the tenth", () => expect(availability(seen)).toBe(1));
 

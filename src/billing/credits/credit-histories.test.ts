@@ -266,6 +266,6 @@ test("1,000 random histories of grants, charges, refunds and crashes match the m
   await runHistories(1_000, async () => `sqlite:${join(directory, `${databases++}.db`)}`).finally(
     () => rmSync(directory, { recursive: true, force: true }),
   );
-}, 120_000);
+}, 240_000);
 
 test("40 histories match the model on Postgres", () => runHistories(40, migratedDatabase), 60_000);

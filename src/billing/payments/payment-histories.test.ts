@@ -384,7 +384,7 @@ test("300 histories of payments with reordered, repeated and interrupted events 
   await runHistories(300, async () => `sqlite:${join(directory, `${databases++}.db`)}`).finally(
     () => rmSync(directory, { recursive: true, force: true }),
   );
-}, 180_000);
+}, 240_000);
 
 test("10 histories match the model on Postgres", () => runHistories(10, migratedDatabase), 120_000);
 

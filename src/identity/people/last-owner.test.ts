@@ -87,7 +87,7 @@ describe.each(engines)("concurrent changes by two gateways on %s", (_, freshUrl)
         }),
       )
       .execute();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => storage.close());
 
   beforeEach(async () => {

@@ -23,7 +23,7 @@ let clickhouse: ClickHouseServer;
 let count = 0;
 beforeAll(async () => {
   clickhouse = await startClickHouse();
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await clickhouse.stop();
   rmSync(root, { recursive: true, force: true });
@@ -84,7 +84,7 @@ describe.each(engines)("generation records in a database on %s", (_, databaseUrl
       expect(await archive.outbox.count()).toBe(0);
       expect(archive.figures).toMatchObject({ archived: 2_100, dropped: 0 });
     });
-  }, 60_000);
+  }, 240_000);
 
   test("are archived when they are committed after newer ones were archived", async () => {
     const { name, archiveUrl } = fresh();
@@ -98,7 +98,7 @@ describe.each(engines)("generation records in a database on %s", (_, databaseUrl
       await archive.archiver.round();
       expect(await archived(name)).toEqual(each(2));
     });
-  }, 60_000);
+  }, 240_000);
 
   test("are archived once if the response to an insert is lost", async () => {
     const { name, archiveUrl } = fresh();
@@ -116,7 +116,7 @@ describe.each(engines)("generation records in a database on %s", (_, databaseUrl
       expect(await archived(name)).toEqual(each(100));
       expect(await archive.outbox.count()).toBe(0);
     });
-  }, 60_000);
+  }, 240_000);
 });
 
 test("an archive that was down receives all records when it is back", async () => {
@@ -136,7 +136,7 @@ test("an archive that was down receives all records when it is back", async () =
     expect(await archive.isUp()).toBe(true);
     expect(await archived(name)).toEqual(each(40));
   });
-}, 60_000);
+}, 240_000);
 
 test("records are archived once if the gateway is killed between insert and watermark", async () => {
   const { name, url, archiveUrl } = fresh();
@@ -157,7 +157,7 @@ test("records are archived once if the gateway is killed between insert and wate
     expect(await archived(name)).toEqual(each(510));
     expect(await archive.outbox.count()).toBe(0);
   });
-}, 60_000);
+}, 240_000);
 
 test("two gateways that archive at the same time archive each record once", async () => {
   const { name, archiveUrl } = fresh();
@@ -182,7 +182,7 @@ test("two gateways that archive at the same time archive each record once", asyn
   } finally {
     await Promise.all([one.close(), other.close()]);
   }
-}, 60_000);
+}, 240_000);
 
 test("a new or re-enabled archive receives the earlier records of the database", async () => {
   const { name, url, archiveUrl } = fresh();
@@ -204,7 +204,7 @@ test("a new or re-enabled archive receives the earlier records of the database",
     expect((await archived(name)).records).toBe(records);
     await settleWithout(records);
   }
-}, 60_000);
+}, 240_000);
 
 /** Deletes what is due, as a gateway does every hour. */
 const purge = (
@@ -250,7 +250,7 @@ test("retention deletes no record before it is archived", async () => {
       systemClock.nowMs() - dayMs - hourMs,
     );
   });
-}, 60_000);
+}, 240_000);
 
 test("the oldest records are dropped and counted if the database has no room, archived or not", async () => {
   const { name, url, archiveUrl } = fresh();
@@ -270,7 +270,7 @@ test("the oldest records are dropped and counted if the database has no room, ar
     expect(archive.figures).toMatchObject({ archived: 60, dropped: 40 });
     expect(await archived(name)).toEqual(each(60));
   });
-}, 60_000);
+}, 240_000);
 
 test("the archive deletes records older than its own keepDays", async () => {
   const { name, url, archiveUrl } = fresh();
@@ -296,7 +296,7 @@ test("the archive deletes records older than its own keepDays", async () => {
     `select create_table_query as text from system.tables where database = '${name}' and name = 'switchyard_generations'`,
   );
   expect(after?.["text"]).not.toContain("TTL");
-}, 60_000);
+}, 240_000);
 
 test("records of closed workspaces are erased after the retention of the database", async () => {
   const { name, url, archiveUrl } = fresh();
@@ -317,4 +317,4 @@ test("records of closed workspaces are erased after the retention of the databas
     );
     expect(left.map(({ workspace_id: id }) => id)).toEqual(["ws_1", "ws_2", "ws_2"]);
   });
-}, 60_000);
+}, 240_000);

@@ -16,7 +16,7 @@ let clickhouse: ClickHouseServer;
 let count = 0;
 beforeAll(async () => {
   clickhouse = await startClickHouse();
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await clickhouse.stop();
   rmSync(root, { recursive: true, force: true });
@@ -101,7 +101,7 @@ describe.each(engines)("request contents in a database on %s", (_, databaseUrl) 
       `select create_table_query as text from system.tables where database = '${name}' and name = 'switchyard_contents'`,
     );
     expect(table?.["text"]).toContain("toIntervalDay(7)");
-  }, 60_000);
+  }, 240_000);
 
   test("are stored only encrypted, and are refused under the id of another record", async () => {
     const { name, archiveUrl } = fresh();
@@ -159,7 +159,7 @@ describe.each(engines)("request contents in a database on %s", (_, databaseUrl) 
       const found = await archive.contents.find(queryOf(own));
       expect([found?.request.text, found?.answer.text]).toEqual([clear.request, clear.answer]);
     });
-  }, 60_000);
+  }, 240_000);
 
   test("are dropped if their workspace stopped storing contents, or had not started yet", async () => {
     const { name, archiveUrl } = fresh();
@@ -183,7 +183,7 @@ describe.each(engines)("request contents in a database on %s", (_, databaseUrl) 
       expect(await waiting(opened)).toEqual(["ws_b"]);
       expect(await archived(name)).toEqual(["ws_b"]);
     });
-  }, 60_000);
+  }, 240_000);
 
   test("are dropped and counted from the oldest on if they exceed the budget", async () => {
     const { archiveUrl } = fresh();
@@ -212,7 +212,7 @@ describe.each(engines)("request contents in a database on %s", (_, databaseUrl) 
       await kept.trim();
       expect(dropped).toBe(2);
     });
-  }, 60_000);
+  }, 240_000);
 });
 
 test("contents wait while the archive is down, and are archived once when it is back", async () => {
@@ -241,7 +241,7 @@ test("contents wait while the archive is down, and are archived once when it is 
     expect(await archived(name)).toEqual(["ws_a"]);
     expect(await kept.find(query)).toEqual(content);
   });
-}, 60_000);
+}, 240_000);
 
 test("contents are not kept for an archive that is no longer configured", async () => {
   const { url, archiveUrl } = fresh();
@@ -253,4 +253,4 @@ test("contents are not kept for an archive that is no longer configured", async 
     await forgetOutbox(storage.database.withTables());
     expect(await waiting(opened)).toEqual([]);
   });
-}, 60_000);
+}, 240_000);

@@ -57,7 +57,7 @@ describe.each(engines)("status changes on %s", (_, freshUrl) => {
     await second.events.written();
     expect([...first.errors, ...second.errors]).toEqual([]);
     await second.storage.close();
-  }, 60_000);
+  }, 240_000);
 });
 
 test("50 events are shown and 1,000 kept, including the last status of every provider", async () => {

@@ -70,7 +70,7 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
     ).rejects.toThrow(SharedStateUnfitError);
     await expect(SharedState.open({ ...options, url })).rejects.toThrow(SharedStateAwayError);
     await server.kill();
-  }, 60_000);
+  }, 240_000);
 
   test("that runs no scripts fails the start, with the right that is missing", async () => {
     for (const [forbidden, command] of [
@@ -91,7 +91,7 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
       await expect(opening).rejects.toThrow(new RegExp(`does not run ${command} \\(NOPERM`));
       await server.kill();
     }
-  }, 60_000);
+  }, 240_000);
 
   test("is found through sentinels with TLS and a password; a wrong password fails the start", async () => {
     const { server } = await startSecured();
@@ -128,7 +128,7 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
     );
     await sentinel.kill();
     await server.kill();
-  }, 60_000);
+  }, 240_000);
 
   test("in a cluster is used with TLS and its password on each server", async () => {
     const cluster = await startRedisCluster({

@@ -130,7 +130,7 @@ describe.skipIf(!hasRedis)(`shared state in a cluster (on Valkey)${redisMissing}
     // old one's keys may be out of date.
     expect([before, there]).not.toContain(await nextRun(part, there));
     expect(await countPair(part)).toEqual([one + 2, one + 2]);
-  }, 120_000);
+  }, 240_000);
 
   test("has the same run id on all gateways, also after a server lost its data", async () => {
     const other = await open(cluster.url);
@@ -149,7 +149,7 @@ describe.skipIf(!hasRedis)(`shared state in a cluster (on Valkey)${redisMissing}
       [2, 2],
     ]);
     other.close();
-  }, 120_000);
+  }, 240_000);
 });
 
 describe.skipIf(!hasRedis)(`an unsuitable cluster${redisMissing}`, () => {
@@ -175,7 +175,7 @@ describe.skipIf(!hasRedis)(`an unsuitable cluster${redisMissing}`, () => {
       name: "SharedStateUnfitError",
       message: expect.stringContaining("has no databases: leave /2 out of its URL") as string,
     });
-  }, 120_000);
+  }, 240_000);
 
   test("is refused with the name of a server that evicts keys", async () => {
     const [, evicting] = cluster.primaries;
@@ -185,7 +185,7 @@ describe.skipIf(!hasRedis)(`an unsuitable cluster${redisMissing}`, () => {
       message: expect.stringContaining(`127.0.0.1:${evicting!.port} evicts keys`) as string,
     });
     await evicting!.client.config("SET", "maxmemory-policy", "noeviction");
-  }, 120_000);
+  }, 240_000);
 
   test("is refused for a login without the documented rights", async () => {
     const login = (name: string): string => cluster.url.replace("//", `//${name}:secret@`);
@@ -208,7 +208,7 @@ describe.skipIf(!hasRedis)(`an unsuitable cluster${redisMissing}`, () => {
     const shared = await open(login("gateway"));
     for (const part of shared.parts) expect(await countPair(part)).toEqual([1, 1]);
     shared.close();
-  }, 120_000);
+  }, 240_000);
 });
 
 describe.skipIf(!hasRedis)(`a cluster server that stops${redisMissing}`, () => {

@@ -22,7 +22,7 @@ describe.skipIf(!hasRedis)(`shared state (on Valkey)${redisMissing}`, () => {
       expect(await answer).toBe("text");
     }
     expect(shared.runId).toBe(runId);
-  }, 60_000);
+  }, 240_000);
 });
 
 /** Reasons for which a server refuses writes but answers everything else, and how each one ends. */

@@ -65,7 +65,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(await storage.database.selectFrom("a").selectAll().execute()).toEqual([]);
     expect(await storage.database.selectFrom("b").selectAll().execute()).toEqual([]);
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 
   test("refuse a database of a newer release and leave it unchanged", async () => {
     const url = await freshUrl();
@@ -74,7 +74,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain("written by a newer release (migration-b)");
     await (await open(url, [table("a"), table("b")])).close();
-  }, 60_000);
+  }, 240_000);
 
   test("open a database with additive migrations of the next release, and of no later one", async () => {
     const url = await freshUrl();
@@ -87,7 +87,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     const error = await open(url, [table("a")]).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain(`written by a newer release (${releaseAfterNext.name})`);
-  }, 60_000);
+  }, 240_000);
 
   test("refuse a database of an older first schema, and say so", async () => {
     const url = await freshUrl();
@@ -95,7 +95,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     const error = await open(url, [table("b")]).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain("an older first schema (migration-a)");
-  }, 60_000);
+  }, 240_000);
 
   test("refuse a database that lacks a migration if the start may not migrate", async () => {
     const url = await freshUrl();
@@ -106,7 +106,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(error).toBeInstanceOf(SchemaMismatchError);
     expect(String(error)).toContain("the database lacks 1 migration of this release");
     await (await open(url, [table("a")], false)).close();
-  }, 60_000);
+  }, 240_000);
 
   test("leave nothing behind if one fails", async () => {
     const url = await freshUrl();
@@ -121,14 +121,14 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     expect(names).not.toContain("b");
     expect(names).not.toContain("half");
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 
   test("are refused out of order", async () => {
     const error = await open(await freshUrl(), [table("b"), table("a")]).catch(
       (reason: unknown) => reason,
     );
     expect(String(error)).toContain("migration-a has to come before migration-b");
-  }, 60_000);
+  }, 240_000);
 });
 
 test("tableSql renders one definition for both engines", () => {

@@ -24,7 +24,7 @@ describe.each(engines)("providers that operators configure in the page, on %s", 
     scene = await startOperatorScene((await freshUrl()) ?? `sqlite:${join(directory, "test.db")}`, {
       providers: [acme("http://127.0.0.1:9/v1")],
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     upstream.stop();

@@ -44,7 +44,7 @@ describe.each(allEngines)("service figures for operators, on %s", (_, freshUrl) 
       { providers: [acme(`http://127.0.0.1:${server.port}/v1`)] },
       { smoke, clock: middayClock() },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     await server.stop(true);

@@ -64,7 +64,7 @@ describe.each(allEngines)("requests across workspaces for operators, on %s", (_,
       await scene.gateway().post("/chat/completions", hello(name));
       await scene.withKey(key, "POST", "/chat/completions", hello(name));
     }
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     await server.stop(true);

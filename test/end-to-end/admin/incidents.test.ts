@@ -8,7 +8,7 @@ describe.each(engines)("incidents that operators describe, on %s", (_, freshUrl)
   let scene: OperatorScene;
   beforeAll(async () => {
     scene = await startOperatorScene(await freshUrl());
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const page = async (path: string): Promise<string> =>

@@ -47,7 +47,7 @@ describe.each(allEngines)("service administration for operators, on %s", (_, fre
       },
       { clock: middayClock() },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     upstream.stop();

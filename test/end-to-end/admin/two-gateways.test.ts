@@ -17,7 +17,7 @@ describe.skipIf(!hasRedis)(`an operator at one of two gateways${redisMissing}`, 
   beforeAll(async () => {
     nodes = await startNodes();
     [here, there] = nodes.gateways;
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();
@@ -82,5 +82,5 @@ describe.skipIf(!hasRedis)(`an operator at one of two gateways${redisMissing}`, 
     expect((await ask("GET", "/v1/session")).status).toBe(401);
     await manage(here, `/admin/users/${id}`, { method: "PATCH", body: { blocked: false } });
     await untilBoth(200);
-  }, 60_000);
+  }, 240_000);
 });

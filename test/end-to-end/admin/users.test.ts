@@ -10,7 +10,7 @@ describe.each(allEngines)("users for operators, on %s", (_, freshUrl) => {
   let scene: OperatorScene;
   beforeAll(async () => {
     scene = await startOperatorScene(await freshUrl());
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const users = async (query: string): Promise<unknown[]> =>

@@ -67,7 +67,7 @@ beforeAll(async () => {
   });
   origin = people.gateway().origin;
   people.owner.origin = origin;
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await people.stop();
   await upstream.stop();
@@ -179,7 +179,7 @@ describe.skipIf(missingClaude !== undefined)(
       );
       expect(await run("claude", "mcp", "list")).toContain("Connected");
       await ask();
-    }, 120_000);
+    }, 240_000);
 
     test("calls a tool with an OAuth token", async () => {
       const clientId = await registered("http://localhost/callback");
@@ -196,7 +196,7 @@ describe.skipIf(missingClaude !== undefined)(
       );
       await signClaudeIn("switchyard");
       await ask();
-    }, 120_000);
+    }, 240_000);
 
     test("logs in once and uses two upstream servers", async () => {
       const clientId = await registered("http://localhost/callback");
@@ -217,7 +217,7 @@ describe.skipIf(missingClaude !== undefined)(
       expect(output).toContain("That is all.");
       expect(toldToModel()).toContain("found in the documents");
       expect(toldToModel()).toContain("read in the wiki");
-    }, 120_000);
+    }, 240_000);
   },
 );
 
@@ -287,7 +287,7 @@ describe.skipIf(missingCodex !== undefined)(
         "MCP_KEY",
       );
       await ask();
-    }, 120_000);
+    }, 240_000);
 
     test("calls a tool with an OAuth token", async () => {
       await configure();
@@ -306,7 +306,7 @@ describe.skipIf(missingCodex !== undefined)(
       expect((await approveAt(people.owner, match)).status).toBe(200);
       expect(await child.exited).toBe(0);
       await ask();
-    }, 120_000);
+    }, 240_000);
 
     test("logs in once and uses two upstream servers", async () => {
       await configure();
@@ -328,6 +328,6 @@ describe.skipIf(missingCodex !== undefined)(
       expect(output).toContain("That is all.");
       expect(toldToModel()).toContain("found in the documents");
       expect(toldToModel()).toContain("read in the wiki");
-    }, 120_000);
+    }, 240_000);
   },
 );

@@ -50,7 +50,7 @@ describe.each(allEngines)("analytics on %s", (_, freshUrl) => {
     await ask(secondKey, "acme/one");
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     await ask(secondKey, "acme/two");
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await stage.stop();
     upstream.stop();
@@ -206,7 +206,7 @@ describe.each(allEngines)("analytics on %s", (_, freshUrl) => {
     const before = await bodyOf("/analytics/usage?group_by=model,key,provider");
     await stage.restart();
     expect(await bodyOf("/analytics/usage?group_by=model,key,provider")).toEqual(before);
-  }, 60_000);
+  }, 240_000);
 
   test("publishes exact service-wide statistics, cacheable for ten minutes", async () => {
     await stage.gateway().app.insights.network.refresh();

@@ -27,7 +27,7 @@ describe.each(allEngines)("the audit log on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl, { trustProxy: true });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const change = (

@@ -12,7 +12,7 @@ describe.each(engines)("budget alerts on %s", (_, freshUrl) => {
       mail: { url: mail.url, from: "Gateway <noreply@example.com>" },
       webhookNetworks: ["127.0.0.0/8"],
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await people.stop();
     mail.stop();

@@ -48,7 +48,7 @@ describe.each(allEngines)("budgets on %s", (_, freshUrl) => {
       },
       { clock },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     mail.stop();

@@ -61,5 +61,5 @@ describe.each(engines)("the master key of provider keys, on %s", (_, freshUrl) =
     expect(sent).toEqual(Array.from({ length: 3 }, () => "Bearer sk-key-of-a-caller"));
     upstream.stop();
     storage.remove();
-  }, 60_000);
+  }, 240_000);
 });

@@ -26,7 +26,7 @@ describe.each(engines)("BYOK keys on %s", (_, freshUrl) => {
       return Promise.resolve({ outcome: probed, reason: null });
     };
     workspaces = await startTwoWorkspaces(freshUrl, { providers }, { probeKey });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   let count = 0;

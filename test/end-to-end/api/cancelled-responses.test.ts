@@ -27,7 +27,7 @@ describe.each(engines)("a cancelled background response, on %s", (_, freshUrl) =
         }),
       ),
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await stage.stop();
     upstream.stop();

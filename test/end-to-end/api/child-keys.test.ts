@@ -26,7 +26,7 @@ describe.each(engines)("child keys on %s", (_, freshUrl) => {
   beforeAll(async () => {
     upstream = await startFaultUpstream();
     workspaces = await startTwoWorkspaces(freshUrl, { providers: [acme(upstream.baseUrl)] });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();
@@ -232,5 +232,5 @@ describe.each(engines)("child keys on %s", (_, freshUrl) => {
     expect([await chat(kept), await chat(parent)]).toEqual([200, 402]);
     await workspaces.own("PATCH", `/keys/${parent.hash}`, { disabled: true });
     expect(await chat(kept)).toBe(401);
-  }, 60_000);
+  }, 240_000);
 });

@@ -19,7 +19,7 @@ describe.each(allEngines)("the documented key states on %s", (_, freshUrl) => {
       {},
       { clock, probeKey: async () => ({ outcome: "accepted", reason: null }) },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const json = async (method: string, path: string, body?: unknown): Promise<unknown> => {

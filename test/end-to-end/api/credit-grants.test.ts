@@ -12,7 +12,7 @@ describe.each(engines)("granted credits on %s", (_, freshUrl) => {
       { plans: { enterprise: { monthlyCreditsNanoUsd: 3_000_000_000n } } },
       { clock: middayClock() },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const grant = (body: unknown): Promise<Response> => workspaces.own("POST", "/admin/grants", body);

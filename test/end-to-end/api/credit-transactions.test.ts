@@ -21,7 +21,7 @@ describe.each(allEngines)("the credit statement on %s", (_, freshUrl) => {
       { providers: [acme(upstream.baseUrl)] },
       { clock },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();

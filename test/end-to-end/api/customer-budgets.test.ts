@@ -19,7 +19,7 @@ describe.each(engines)("budgets of customers and tags on %s", (_, freshUrl) => {
     workspaces = await startTwoWorkspaces(freshUrl, { providers: [acme(upstream.baseUrl)] });
     const made = await workspaces.own("POST", "/keys", { name: "service" });
     secret = textAt(await made.json(), "key");
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();

@@ -58,12 +58,12 @@ beforeAll(async () => {
   });
   sessions = await signedInSessions(gateway);
   samples = await samplesOf();
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await gateway.stop();
   await proxy.close();
   storage.remove();
-}, 60_000);
+}, 240_000);
 
 let addresses = 0;
 const anotherAddress = (): string =>
@@ -205,4 +205,4 @@ test("every endpoint answers again once the database works", async () => {
     readers.map(async ({ name, send }) => ({ name, status: (await send()).status })),
   );
   expect(answers.filter(({ status }) => status >= 500 && status !== 501)).toEqual([]);
-}, 60_000);
+}, 240_000);

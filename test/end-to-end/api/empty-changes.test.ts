@@ -13,7 +13,7 @@ beforeAll(async () => {
     {},
     { clock, probeKey: async () => ({ outcome: "accepted", reason: null }) },
   );
-}, 60_000);
+}, 240_000);
 afterAll(() => workspaces.stop());
 
 const json = async (method: string, path: string, body?: unknown): Promise<unknown> =>

@@ -45,5 +45,5 @@ describe.each(engines)("the five-hour window on %s", (_, freshUrl) => {
     expect(refused.headers.get("retry-after")).toBe(String(resetSeconds));
     await workspaces.stop();
     upstream.stop();
-  }, 60_000);
+  }, 240_000);
 });

@@ -18,7 +18,7 @@ let upstream: FaultUpstream;
 beforeAll(async () => {
   clickhouse = await startClickHouse();
   upstream = await startFaultUpstream();
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   upstream.stop();
   await clickhouse.stop();
@@ -59,7 +59,7 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
       providers: [acme(upstream.baseUrl, { data_policy: { zdr: true, data_collection: "deny" } })],
     });
     withKey = workspaces.as(testLlmKey);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const chat = (changes: Record<string, unknown> = {}): Promise<string> =>
@@ -119,7 +119,7 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
     expect(said.size).toBe(1);
     expect(await statusOf(workspaces.own, before)).toBe(404);
     expect(workspaces.gateway().logLines.join()).not.toContain(secretWord);
-  }, 60_000);
+  }, 240_000);
 
   test("can be read by their own workspace and by the key that sent the request", async () => {
     await demand(workspaces, { keep_contents: true });
@@ -133,7 +133,7 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
     expect(await statusOf(workspaces.own, "gen_none")).toBe(404);
     await workspaces.restart();
     expect(await statusOf(workspaces.own, id)).toBe(200);
-  }, 60_000);
+  }, 240_000);
 
   test("are cut when they are too long", async () => {
     await demand(workspaces, { keep_contents: true });
@@ -144,7 +144,7 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
     expect(at(content, "data.input_cut")).toBe(true);
     expect(textAt(content, "data.input.prompt").length).toBe(256 * 1024);
     expect(at(content, "data.output_cut")).toBe(false);
-  }, 60_000);
+  }, 240_000);
 
   test("are never stored under zero data retention or when the caller forbids it", async () => {
     await demand(workspaces, { keep_contents: true });
@@ -172,7 +172,7 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
     expect([await statusOf(workspaces.own, kept), await statusOf(workspaces.own, unkept)]).toEqual([
       404, 404,
     ]);
-  }, 60_000);
+  }, 240_000);
 
   test("are deleted when the workspace turns the setting off", async () => {
     await demand(workspaces, { keep_contents: true });
@@ -185,7 +185,7 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
     expect(await statusOf(workspaces.own, id)).toBe(404);
     await contents()?.erase();
     expect(await archived()).toBe(0);
-  }, 60_000);
+  }, 240_000);
 });
 
 test("prompts and completions of a closed workspace are deleted", async () => {
@@ -214,7 +214,7 @@ test("prompts and completions of a closed workspace are deleted", async () => {
     await client.end();
     await workspaces.stop();
   }
-}, 60_000);
+}, 240_000);
 
 test("a gateway without an archive returns 409 for keep_contents", async () => {
   const workspaces = await startTwoWorkspaces(() => Promise.resolve(undefined));
@@ -226,4 +226,4 @@ test("a gateway without an archive returns 409 for keep_contents", async () => {
   } finally {
     await workspaces.stop();
   }
-}, 60_000);
+}, 240_000);

@@ -81,7 +81,7 @@ describe.each(allEngines)("the list of generations on %s", (_, freshUrl) => {
     ).toBe(200);
     upstream.enqueue(json(chatError("no"), { status: 500 }));
     expect(await ask(secondKey, chatRequest({ model: "acme/two" }))).toBe(502);
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await stage.stop();
     upstream.stop();
@@ -320,5 +320,5 @@ describe.each(allEngines)("the list of generations on %s", (_, freshUrl) => {
       await stage.own("GET", "/analytics/generations?format=csv&key_id=key_common")
     ).text();
     expect(table.split("\r\n")).toHaveLength(40_000 - 10 + 2);
-  }, 60_000);
+  }, 240_000);
 });

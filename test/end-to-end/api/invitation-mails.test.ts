@@ -23,7 +23,7 @@ describe.each(engines)("invitation mails on %s", (_, freshUrl) => {
       textAt(organization, "id"),
       textAt(organization, "workspace_id"),
     ];
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     mail.stop();

@@ -26,7 +26,7 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
   beforeAll(async () => {
     upstream = await startFaultUpstream();
     workspaces = await startTwoWorkspaces(freshUrl, { providers: [acme(upstream.baseUrl)] });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();
@@ -320,5 +320,5 @@ describe.each(engines)("LLM keys on %s", (_, freshUrl) => {
       await chat(deleted),
       await chat(next),
     ]).toEqual([401, 401, 401, 200]);
-  }, 60_000);
+  }, 240_000);
 });

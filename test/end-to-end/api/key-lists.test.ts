@@ -16,7 +16,7 @@ describe.each(allEngines)("lists of keys on %s", (_, freshUrl) => {
       name: "Child",
       limit: 1,
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   const names = async (query: string): Promise<unknown[]> =>

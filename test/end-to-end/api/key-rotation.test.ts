@@ -15,7 +15,7 @@ describe.each(engines)("key rotations with a grace period on %s", (_, freshUrl) 
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl, {}, { clock });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const made = (answer: unknown): Made => ({

@@ -44,7 +44,7 @@ beforeAll(async () => {
     });
     expect(served.status).toBe(200);
   }
-}, 60_000);
+}, 240_000);
 afterAll(() => gateway.stop());
 
 const lists = [

@@ -36,7 +36,7 @@ describe.each(allEngines)("paged lists on %s", (_, freshUrl) => {
     for (const name of ["ada", "bob", "cy", "dora"])
       await people.invited(organizationId, { email: `${name}@example.com`, role: "member" });
     for (const amount of [10, 11, 12, 13, 14]) await buy(amount);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await people.stop();
     await stripe.stop();

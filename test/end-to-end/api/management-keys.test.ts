@@ -10,7 +10,7 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const create = (fields: unknown, secret = testManagementKey): Promise<Response> =>
@@ -187,5 +187,5 @@ describe.each(engines)("management keys on %s", (_, freshUrl) => {
     await workspaces.restart();
     expect([await recordOf(kept.id), await recordOf(gone.id)]).toEqual(before);
     expect([await balance(kept.secret), await balance(gone.secret)]).toEqual([200, 401]);
-  }, 60_000);
+  }, 240_000);
 });

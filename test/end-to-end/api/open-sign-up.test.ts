@@ -50,7 +50,7 @@ describe.each(engines)("open sign-up on %s", (_, freshUrl) => {
     });
     await peopled.stop();
     mail.stop();
-  }, 60_000);
+  }, 240_000);
 
   test("creates a bounded number of accounts for an address, however many mails it names", async () => {
     const people = { signUp: "open", plan: "free", oidc: [] } as const;
@@ -70,5 +70,5 @@ describe.each(engines)("open sign-up on %s", (_, freshUrl) => {
       byDomain.push(await counted(`198.51.100.${index}`, `new-${index}@one.example`));
     expect(byDomain.filter(Boolean)).toHaveLength(50);
     await peopled.stop();
-  }, 60_000);
+  }, 240_000);
 });

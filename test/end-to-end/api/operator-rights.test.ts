@@ -26,7 +26,7 @@ beforeAll(async () => {
   app = new AppSide(scene.gateway().baseUrl);
   ({ browser: member, id: memberId } = await scene.person("member"));
   ownersHome = textAt(await scene.owner.json("GET", "/session"), "workspace.id");
-}, 60_000);
+}, 240_000);
 afterAll(() => scene.stop());
 
 const hasAdminTools = async (secret: string): Promise<boolean> =>

@@ -20,7 +20,7 @@ describe.each(engines)("a forgotten password on %s", (_, freshUrl) => {
       { mail: { url: mail.url, from: "noreply@example.com" } },
       { clock },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     mail.stop();

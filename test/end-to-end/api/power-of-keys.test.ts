@@ -158,7 +158,7 @@ beforeAll(async () => {
     },
     consent,
   };
-}, 60_000);
+}, 240_000);
 afterAll(() => storage.close());
 
 interface Declared {
@@ -474,4 +474,4 @@ test(`no credential has more power than was named for it, in ${sequences} sequen
   }
   // Rights that were named are there, so that the comparison is not of nothing.
   expect(powerful).toBeGreaterThan(sequences / 20);
-}, 120_000);
+}, 240_000);

@@ -8,7 +8,7 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   beforeAll(async () => {
     people = await startPeopled(await freshUrl());
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   const preferences = async (): Promise<unknown> =>

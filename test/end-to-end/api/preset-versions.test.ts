@@ -11,7 +11,7 @@ describe.each(engines)("preset versions on %s", (_, freshUrl) => {
   beforeAll(async () => {
     upstream = await startFaultUpstream();
     workspaces = await startTwoWorkspaces(freshUrl, { providers: [acme(upstream.baseUrl)] });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();

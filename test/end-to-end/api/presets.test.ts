@@ -40,7 +40,7 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   let count = 0;
@@ -309,5 +309,5 @@ describe.each(engines)("presets on %s", (_, freshUrl) => {
       description: "d",
       config: { ...everything, seed: 99 },
     });
-  }, 60_000);
+  }, 240_000);
 });

@@ -48,7 +48,7 @@ describe.each(engines)("tests of provider keys on %s", (_, freshUrl) => {
         }),
       ],
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     await upstream.stop(true);

@@ -129,7 +129,7 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
     expect([await credits(browser), at(await owner.json("GET", "/referrals"), "earned")]).toEqual([
       2, 5,
     ]);
-  }, 60_000);
+  }, 240_000);
 
   test("have a maximum per workspace, also in parallel, and the referred accounts still get theirs", async () => {
     const { owner } = await start(await freshUrl(), {
@@ -147,7 +147,7 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
       earned: 10,
       pending: 0,
     });
-  }, 60_000);
+  }, 240_000);
 
   test("are not granted for oneself, the same mailbox, members of the organization or unknown codes", async () => {
     const { owner } = await start(await freshUrl(), { referrals: atSignUp });
@@ -190,7 +190,7 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
     await settled();
     expect([joined.status, await credits(carl)]).toEqual([200, 0]);
     expect(await owner.json("GET", "/referrals")).toMatchObject({ signed_up: 0, earned: 0 });
-  }, 60_000);
+  }, 240_000);
 
   test("can be claimed once after sign-up while the account is new", async () => {
     const { owner } = await start(await freshUrl(), { referrals: atSignUp });
@@ -219,7 +219,7 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
     expect(
       await errorOf(await old.api("POST", "/referrals/accept", { referral_code: code })),
     ).toMatchObject({ status: 409 });
-  }, 60_000);
+  }, 240_000);
 
   test("are granted only after the address is confirmed when mail is configured", async () => {
     const mail = startMailServer();
@@ -274,7 +274,7 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
       2, 0,
     ]);
     mail.stop();
-  }, 60_000);
+  }, 240_000);
 
   test("are granted after the first top-up, and only once, with after: first_top_up", async () => {
     const paying = await startPayingGateway(await freshUrl(), {
@@ -321,7 +321,7 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
       earned: 5,
     });
     await paying.stop();
-  }, 60_000);
+  }, 240_000);
 });
 
 test("without the setting no credits are granted, codes are ignored and the routes return 501", async () => {

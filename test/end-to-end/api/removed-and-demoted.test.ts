@@ -19,7 +19,7 @@ describe.each(engines)("admins who are removed or demoted on %s", (_, freshUrl) 
     scene = await startOperatorScene(await freshUrl());
     organizationPath = `/organizations/${scene.organizationId}`;
     workspaceId = textAt(await scene.owner.json("GET", organizationPath), "workspace_id");
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const admin = async (name: string): Promise<Admin> => {

@@ -13,7 +13,7 @@ beforeAll(async () => {
   upstream = await startFaultUpstream();
   gateway = await startGateway({ providers: [acme(upstream.baseUrl)] });
   sessions = await signedInSessions(gateway);
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await gateway.stop();
   upstream.stop();

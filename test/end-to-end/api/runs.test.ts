@@ -19,7 +19,7 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
   beforeAll(async () => {
     upstream = await startFaultUpstream();
     workspaces = await startTwoWorkspaces(freshUrl, { providers: [acme(upstream.baseUrl)] });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();

@@ -18,7 +18,7 @@ describe.each(engines)("the IP allowlist on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl, { trustProxy: true, sandbox: true });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const ask = (

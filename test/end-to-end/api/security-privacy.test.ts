@@ -25,7 +25,7 @@ describe.each(allEngines)("privacy settings on %s", (_, freshUrl) => {
         }),
       ],
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();

@@ -32,7 +32,7 @@ describe.each(allEngines)("the catalog for a session, on %s", (_, freshUrl) => {
     });
     owner = people.owner;
     await owner.json("POST", "/presets", { slug: "brief", name: "Brief", config: {} });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await people.stop();
     upstream.stop();

@@ -35,7 +35,7 @@ describe.each(allEngines)("spend and charges on %s", (_, freshUrl) => {
       },
       { clock: middayClock() },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();

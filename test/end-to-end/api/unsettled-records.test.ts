@@ -35,7 +35,7 @@ describe.each(allEngines)("records of requests that were not charged, on %s", (_
       at("two", [{ id: "acme/large", pricing }]),
     ];
     stage = await startTwoWorkspaces(freshUrl, { providers }, { clock: middayClock() });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await stage.stop();
     upstream.stop();

@@ -23,7 +23,7 @@ describe.each(allEngines)("usage by what requests say of themselves, on %s", (_,
     await ask({ user: "ada", metadata: { team: "blue", "cost.centre": "12" } }, desk);
     await ask({ user: "ada", metadata: { team: "red" }, session_id: "s-1" }, desk);
     await ask({ user: "ada" }, { "x-service-customer": "grace" });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => stage.stop());
 
   const linesBy = async (group: string): Promise<readonly [unknown, unknown][]> => {

@@ -22,7 +22,7 @@ describe.each(allEngines)("a zero byte on %s", (_, freshUrl) => {
         seller: undefined,
       },
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const name = { name: "n" };

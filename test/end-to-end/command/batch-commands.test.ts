@@ -43,7 +43,7 @@ test("runs the requests of a file, and writes the results beside it", async () =
   const [id = ""] = /batch_[0-9a-f]{32}/.exec(ended.stdout) ?? [];
   const watched = await run(["--json", "batches", "watch", id]);
   expect(JSON.parse(watched.stdout)).toMatchObject({ id, status: "completed" });
-}, 60_000);
+}, 240_000);
 
 test("reports why an input was refused", async () => {
   const path = join(temporaryDirectory(), "in.jsonl");
@@ -52,4 +52,4 @@ test("reports why an input was refused", async () => {
     exitCode: 1,
     stderr: expect.stringContaining("line 2: custom_id: is that of another line."),
   });
-}, 60_000);
+}, 240_000);

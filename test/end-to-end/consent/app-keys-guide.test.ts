@@ -18,7 +18,7 @@ function blockOf(language: string, origin: string): string[] {
 let people: PeopledGateway;
 beforeAll(async () => {
   people = await startAtOrigin(undefined);
-}, 60_000);
+}, 240_000);
 afterAll(() => people.stop());
 
 const works = async (token: string): Promise<number> =>

@@ -29,7 +29,7 @@ describe.each(engines)("attacks on people who give consent, on %s", (_, freshUrl
   beforeAll(async () => {
     people = await startPeopled(await freshUrl(), { trustProxy: true }, { clock });
     app = new AppSide(people.gateway().baseUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   const signedIn = async (): Promise<Browser> => {

@@ -32,7 +32,7 @@ describe.each(allEngines)("attacks on codes, tokens and redirects, on %s", (_, f
   beforeAll(async () => {
     people = await startPeopled(await freshUrl(), {}, { clock });
     app = new AppSide(people.gateway().baseUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   interface Victim {

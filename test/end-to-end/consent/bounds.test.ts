@@ -86,7 +86,7 @@ describe.each(allEngines)(
       flooded = await startPeopled(await freshUrl(), settings);
       quiet = await startPeopled(await freshUrl(), settings);
       await flood(flooded.gateway());
-    }, 120_000);
+    }, 240_000);
     afterAll(async () => {
       await flooded.stop();
       await quiet.stop();

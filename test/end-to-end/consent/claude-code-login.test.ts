@@ -41,7 +41,7 @@ describe("Claude Code signs in to the gateway", () => {
       providers,
       claudeCode: { loginNotice: "Use is logged.", managedSettings },
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await people.stop();
     await upstream.stop();

@@ -162,7 +162,7 @@ describe("apps identified by the URL of their client metadata document", () => {
     });
     people = await startPeopled(undefined, { clientDocumentNetworks: ["127.0.0.0/8"] }, { clock });
     guarded = await startPeopled(undefined);
-  }, 60_000);
+  }, 240_000);
   beforeEach(() => {
     asked = [];
     // Each test has its own minute of requests for documents.

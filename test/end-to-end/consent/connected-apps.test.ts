@@ -14,7 +14,7 @@ describe.each(allEngines)("the end of connected apps, on %s", (_, freshUrl) => {
   beforeAll(async () => {
     people = await startPeopled(await freshUrl(), {}, { clock });
     app = new AppSide(people.gateway().baseUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   const connections = async (): Promise<

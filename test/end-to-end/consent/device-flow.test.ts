@@ -22,7 +22,7 @@ describe.each(engines)("the device flow, on %s", (_, freshUrl) => {
       { providers: [acme(upstream.baseUrl)] },
       { clock },
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await people.stop();
     upstream.stop();

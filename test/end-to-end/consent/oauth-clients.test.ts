@@ -12,7 +12,7 @@ describe.each(engines)("published OAuth clients, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   beforeAll(async () => {
     people = await startAtOrigin(await freshUrl());
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   const origin = (): string => people.gateway().origin;

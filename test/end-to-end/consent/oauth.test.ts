@@ -16,7 +16,7 @@ describe.each(allEngines)("connecting an app with OAuth, on %s", (_, freshUrl) =
   let people: PeopledGateway;
   beforeAll(async () => {
     people = await startPeopled(await freshUrl());
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   const post = (path: string, body: Record<string, unknown>, json = false): Promise<Response> =>

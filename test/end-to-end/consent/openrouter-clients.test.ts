@@ -17,7 +17,7 @@ describe.each(engines)("apps of OpenRouter's flow with another host, on %s", (_,
   let people: PeopledGateway;
   beforeAll(async () => {
     people = await startAtOrigin(await freshUrl());
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   const approve = async (url: string): Promise<string> => {

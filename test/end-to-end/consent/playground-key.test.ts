@@ -25,7 +25,7 @@ describe.each(engines)("the playground key, on %s", (_, freshUrl) => {
         }),
       ],
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await people.stop();
     upstream.stop();

@@ -76,7 +76,7 @@ describe.each(stores)(
       store = await open();
       people = await startPeopled(store.url);
       app = new AppSide(people.gateway().baseUrl);
-    }, 60_000);
+    }, 240_000);
     afterAll(async () => {
       await people.stop();
       store.remove();
@@ -167,6 +167,6 @@ describe.each(stores)(
       expect(Object.keys(secrets).length).toBe(20);
       // The scan finds what is there: the callback of a code is kept in clear.
       expect([held.includes("https://app.example/callback"), log.length > 0]).toEqual([true, true]);
-    }, 120_000);
+    }, 240_000);
   },
 );

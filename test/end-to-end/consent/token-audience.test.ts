@@ -10,7 +10,7 @@ describe.each(engines)("tokens are for their client and audience alone, on %s", 
   beforeAll(async () => {
     people = await startPeopled(await freshUrl());
     app = new AppSide(people.gateway().baseUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   async function connected(

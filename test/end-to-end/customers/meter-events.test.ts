@@ -21,7 +21,7 @@ describe.each(engines)("meter events on %s", (_, freshUrl) => {
     });
     secret = textAt(await paying.json("POST", "/keys", { name: "service" }), "key");
     await paying.topUp(50);
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await paying.stop();
     upstream.stop();

@@ -28,7 +28,7 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
       await (await workspaces.own("POST", "/keys", { name: "service" })).json(),
       "key",
     );
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await workspaces.stop();
     upstream.stop();

@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)(`the account screen${missingChromium}`, () => {
       seeded: false,
       mail: { url: mail.url, from: "noreply@example.com" },
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     mail.stop();

@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const rows = (page: Page) => page.getByRole("table").last().locator("tbody tr");

@@ -10,7 +10,7 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
   beforeAll(async () => {
     scene = await startDashboardScene();
     key = textAt(await scene.ask("owner", "POST", "/keys", { name: "night" }), "key");
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const ask = async (path: string, init: RequestInit): Promise<Record<string, unknown>> => {
@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
     await screen.page.getByRole("button", { name: "Download errors" }).click();
     expect((await download).suggestedFilename()).toBe(`${id}.errors.jsonl`);
     await screen.close();
-  }, 60_000);
+  }, 240_000);
 
   test("files are listed with the storage, and deleted", async () => {
     const screen = await scene.open("owner", "/files", "phone");
@@ -74,5 +74,5 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
     await screen.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await screen.page.getByText("night.jsonl").first().waitFor({ state: "hidden" });
     await screen.close();
-  }, 60_000);
+  }, 240_000);
 });

@@ -9,7 +9,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   test("a preset is created, configured and tested against the sandbox with the keyboard only", async () => {

@@ -8,7 +8,7 @@ describe.skipIf(!hasChromium)(`the screens of customers${missingChromium}`, () =
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   test("a customer is created, given credits, and shown with its margin", async () => {
@@ -43,5 +43,5 @@ describe.skipIf(!hasChromium)(`the screens of customers${missingChromium}`, () =
     await screen.close();
     const shown = await scene.ask("owner", "GET", "/customers/shop-17");
     expect(shown).toMatchObject({ plan: { type: "prepaid", markup: 0.25 }, credits: 2 });
-  }, 60_000);
+  }, 240_000);
 });

@@ -34,7 +34,7 @@ describe.skipIf(!hasFirefox || !hasChromium)(`the screens in Firefox${missingFir
   beforeAll(async () => {
     scene = await startDashboardScene(undefined, { livelyRows: 2_000 });
     page = await startFirefox();
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await page.close();
     await scene.stop();
@@ -56,7 +56,7 @@ describe.skipIf(!hasFirefox || !hasChromium)(`the screens in Firefox${missingFir
     }
     expect(findings).toEqual([]);
     expect(page.problems).toEqual([]);
-  }, 180_000);
+  }, 240_000);
 
   test("the tab key leads from the skip link through the navigation to the content", async () => {
     await page.resize(sizes[1]);
@@ -70,5 +70,5 @@ describe.skipIf(!hasFirefox || !hasChromium)(`the screens in Firefox${missingFir
     expect(names[0]).toBe("Skip to the content");
     expect(names.indexOf("Keys")).toBeGreaterThan(names.indexOf("Activity"));
     expect(names).toContain("Create key");
-  }, 60_000);
+  }, 240_000);
 });

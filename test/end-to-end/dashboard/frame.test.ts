@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   test("the palette finds screens, keys, models and requests with the keyboard only", async () => {

@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)(`the hub screen${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene(undefined, { seeded: false });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   test("a collection is created, filled, edited in versions and deleted with the keyboard only", async () => {

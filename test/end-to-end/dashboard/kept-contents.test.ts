@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
     scene = await startDashboardScene(undefined, {
       archive: { url, reads: "older", keepDays: undefined, contentDays: 3 },
     });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     await clickhouse.stop();
@@ -173,5 +173,5 @@ describe.skipIf(!hasChromium)(`a gateway without an archive${missingChromium}`, 
     } finally {
       await scene.stop();
     }
-  }, 120_000);
+  }, 240_000);
 });

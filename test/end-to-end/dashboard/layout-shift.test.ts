@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)(`layout shift while a screen loads${missingChromiu
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const pages = new Map<string, Page>();

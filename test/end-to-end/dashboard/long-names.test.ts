@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)(`tables with long names${missingChromium}`, () => 
     });
     expect(answer.status).toBe(200);
     await answer.text();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   test.each(["", "/activity", "/keys"])(

@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)(`the screens of MCP servers${missingChromium}`, ()
         maxRounds: 4,
       },
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     await tools.stop();
@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)(`the screens of MCP servers${missingChromium}`, ()
       price_per_call: 0.002,
     });
     await screen.close();
-  }, 60_000);
+  }, 240_000);
 
   test("a changed definition is shown line by line, and accepted", async () => {
     const [first] = tools.tools;
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)(`the screens of MCP servers${missingChromium}`, ()
     expect(await scene.ask("owner", "GET", "/mcp-servers/documents")).toMatchObject({
       tools: [{ name: "search", status: "active", changed: null }, {}],
     });
-  }, 60_000);
+  }, 240_000);
 
   test("calls are listed with their outcome and cost", async () => {
     const secret = textAt(await scene.ask("owner", "POST", "/keys", { name: "Agent" }), "key");
@@ -110,7 +110,7 @@ describe.skipIf(!hasChromium)(`the screens of MCP servers${missingChromium}`, ()
     await screen.page.getByRole("tab", { name: "Use" }).click();
     await expectSound(screen);
     await screen.close();
-  }, 60_000);
+  }, 240_000);
 
   test("a server is deleted after a question", async () => {
     const screen = await scene.open("owner", "/mcp-servers");
@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)(`the screens of MCP servers${missingChromium}`, ()
     await screen.page.getByRole("row", { name: /Documents/ }).waitFor({ state: "detached" });
     await expectSound(screen);
     await screen.close();
-  }, 60_000);
+  }, 240_000);
 
   test("a person connects a server, is listed, and is disconnected", async () => {
     const screen = await scene.open("developer", "/mcp-servers");
@@ -141,5 +141,5 @@ describe.skipIf(!hasChromium)(`the screens of MCP servers${missingChromium}`, ()
     await page.getByRole("button", { name: "End connection of Developer Example" }).click();
     await page.getByText("No one has connected this server yet.").waitFor();
     await screen.close();
-  }, 60_000);
+  }, 240_000);
 });

@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium)(`budget, provider key and credit screens${missingC
       },
       webhookNetworks: ["127.0.0.0/8"],
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     await stripe.stop();

@@ -9,7 +9,7 @@ describe.skipIf(!hasChromium)(
     let scene: DashboardScene;
     beforeAll(async () => {
       scene = await startDashboardScene();
-    }, 60_000);
+    }, 240_000);
     afterAll(() => scene.stop());
 
     /** Opens a screen for the owner while one path of the API answers 503. */

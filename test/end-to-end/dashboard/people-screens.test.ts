@@ -9,7 +9,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   test("a colleague is invited with the keyboard only and joins on a phone", async () => {

@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)(`the screenshots of the documentation${missingChro
   beforeAll(async () => {
     scene = await startDashboardScene(undefined, { livelyRows: 12_000 });
     scene.serving.script(chatStream({ text: [answer] }));
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const every: typeof screens = [

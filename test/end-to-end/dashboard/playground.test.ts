@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   test("answers a message sent with the keyboard only, with its figures and a link to the record", async () => {

@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)(`changes to the dashboard's sources${missingChromi
         watchedSources: join(checkout, "dashboard/src"),
       },
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     rmSync(checkout, { recursive: true });

@@ -8,7 +8,7 @@ describe.skipIf(!hasChromium)(`the screens of runs${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   test("a run is listed, shown as a tree and extended", async () => {
@@ -40,5 +40,5 @@ describe.skipIf(!hasChromium)(`the screens of runs${missingChromium}`, () => {
     await screen.close();
     const shown = await scene.ask("owner", "GET", `/runs/${id}`);
     expect(shown).toMatchObject({ data: { limit: 0.75 } });
-  }, 60_000);
+  }, 240_000);
 });

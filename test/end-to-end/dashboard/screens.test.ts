@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   beforeAll(async () => {
     scene = await startDashboardScene();
     busyScene = await startDashboardScene(undefined, { livelyRows: 12_000 });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     await busyScene.stop();
@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     expect(findings).toEqual([]);
     expect(screen.problems).toEqual([]);
     await screen.close();
-  }, 120_000);
+  }, 240_000);
 
   test("the first load and each further screen stay within their size limits", async () => {
     const first = await scene.open("owner", "");
@@ -109,5 +109,5 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
       await screen.close();
     }
     expect(further.filter(([, bytes]) => bytes >= furtherBytesMax)).toEqual([]);
-  }, 180_000);
+  }, 240_000);
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   });
   if (built.status !== 0) throw new Error(`the dashboard could not be built: ${built.stderr}`);
   people = await startPeopled(undefined, { dashboard: { folder, buildScript: undefined } });
-}, 60_000);
+}, 240_000);
 afterAll(() => people.stop());
 
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>

@@ -56,7 +56,7 @@ describe.skipIf(!hasChromium)(`tasks in counted steps${missingChromium}`, () => 
   let nova: FaultUpstream;
   beforeAll(async () => {
     [scene, nova] = await Promise.all([startDashboardScene(), startFaultUpstream()]);
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await scene.stop();
     nova.stop();

@@ -220,7 +220,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     }
     expect([elsewhere, complaints]).toEqual([[], []]);
     await page.close();
-  }, 60_000);
+  }, 240_000);
 
   test("can search when it is served below another server's root", async () => {
     const files = staticFiles(site);

@@ -51,7 +51,7 @@ describe.each(engines)("document jobs on $name", ({ open }) => {
     upstream.questions.length = 0;
     storageUrl = await open();
     gateway = await start();
-  }, 60_000);
+  }, 240_000);
   afterEach(() => gateway.stop());
 
   async function restart(): Promise<void> {

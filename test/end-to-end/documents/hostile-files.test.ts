@@ -72,13 +72,13 @@ describe("hostile files", () => {
     const { endings, childrenMost } = await sending;
     expect(endings.filter(({ answer }) => answer !== "502 ocr_extraction_error")).toEqual([]);
     expect(childrenMost).toBeLessThanOrEqual(childrenMax);
-  }, 180_000);
+  }, 240_000);
 
   test("files that readers can handle are read without an error", async () => {
     const files = (await hostileFiles()).filter(({ harmless }) => harmless === true);
     const { endings } = await sendAll(files);
     expect(endings.filter(({ answer }) => answer !== "200 text")).toEqual([]);
-  }, 120_000);
+  }, 240_000);
 
   test("70 corrupted files return a text or an error", async () => {
     const { endings } = await sendAll(await spoiledFiles(70));
@@ -86,7 +86,7 @@ describe("hostile files", () => {
     expect([...answers].filter((answer) => answer !== "200 text")).toEqual([
       "502 ocr_extraction_error",
     ]);
-  }, 120_000);
+  }, 240_000);
 
   test("afterwards a file is read as before, and no child process has crashed", async () => {
     const page = drawPage({
@@ -102,7 +102,7 @@ describe("hostile files", () => {
     expect(await gateway.metrics.text()).not.toMatch(
       /conversion_duration_seconds_count\{[^}]*outcome="failed"/,
     );
-  }, 60_000);
+  }, 240_000);
 });
 
 test("child processes end with their gateway", async () => {
@@ -119,4 +119,4 @@ test("child processes end with their gateway", async () => {
     () => !(converterChildren() ?? []).some((pid) => own.includes(pid)),
   );
   expect(own.length).toBe(process.platform === "linux" ? 1 : 0);
-}, 60_000);
+}, 240_000);

@@ -19,7 +19,7 @@ beforeAll(async () => {
     environment: bootstrapVariables,
     yaml: acmeYaml(upstream.baseUrl, "ocr: { model: acme/large }\n"),
   });
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await endProcesses();
   upstream.stop();

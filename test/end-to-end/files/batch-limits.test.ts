@@ -101,7 +101,7 @@ test("a batch whose key has no money left waits, and continues once it has", asy
   const { cost } = ended as Batch & { cost: number };
   expect(cost).toBeGreaterThan(0.01);
   expect(cost).toBeLessThanOrEqual(0.012);
-}, 30_000);
+}, 240_000);
 
 test("after its key is deleted, the remaining lines of a batch fail with 401", async () => {
   const { hash, openai } = await newKey({});
@@ -119,4 +119,4 @@ test("after its key is deleted, the remaining lines of a batch fail with 401", a
     response: { status_code: 401, body: { error: { code: "invalid_api_key" } } },
   });
   expect((ended as Batch & { cost: number }).cost).toBeCloseTo(completed * 0.002);
-}, 30_000);
+}, 240_000);

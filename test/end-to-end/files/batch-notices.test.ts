@@ -20,7 +20,7 @@ beforeAll(async () => {
     baseURL: people.gateway().baseUrl,
     maxRetries: 0,
   });
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await people.stop();
   mail.stop();

@@ -119,4 +119,4 @@ test("a killed gateway's successor charges a provider's batch, each line once", 
   expect(vendors.batches.length).toBe(1);
   expect(vendors.refusals).toEqual([]);
   await gateway.terminate();
-}, 120_000);
+}, 240_000);

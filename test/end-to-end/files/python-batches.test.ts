@@ -37,6 +37,6 @@ describe.skipIf(missing !== undefined)(
         results: [["m", "succeeded"]],
         deleted: "message_batch_deleted",
       });
-    }, 120_000);
+    }, 240_000);
   },
 );

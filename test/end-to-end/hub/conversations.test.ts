@@ -21,7 +21,7 @@ describe.each(allEngines)("conversations on %s", (_, freshUrl) => {
   const clock = new FakeClock();
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl, { sandbox: true }, { clock });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
   const keep = async (text: string, ask: Ask = workspaces.own): Promise<string> =>
     textAt(await json(ask("POST", "/conversations", { messages: [said(text)] })), "id");
@@ -139,7 +139,7 @@ describe("stored responses and people", () => {
   let people: PeopledGateway;
   beforeAll(async () => {
     people = await startPeopled(undefined, { sandbox: true });
-  }, 60_000);
+  }, 240_000);
   afterAll(() => people.stop());
 
   test("chained responses appear as a conversation of the key's user until they are deleted", async () => {

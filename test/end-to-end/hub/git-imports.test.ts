@@ -45,7 +45,7 @@ beforeAll(async () => {
   await git.create("plain", skill);
   await git.git("plain", ["config", "uploadpack.allowFilter", "false"]);
   await git.create("hashed", { "SKILL.md": skillDocument("hashed") }, { format: "sha256" });
-}, 60_000);
+}, 240_000);
 afterAll(async () => git.stop());
 
 /** Points a branch of a repository at a tree that git itself would not write. */
@@ -78,7 +78,7 @@ describe.each(engines)("importing over Git on %s", (_engine, freshUrl) => {
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl, { hubImportNetworks: ["127.0.0.0/8"] });
     await json(workspaces.own("POST", "/hubs", { name: "Mine", slug: "mine" }));
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => workspaces.stop());
 
   const importing = (reference: string): Promise<Response> =>

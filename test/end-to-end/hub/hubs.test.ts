@@ -20,7 +20,7 @@ describe.each(allEngines)("hubs and skills on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   let count = 0;

@@ -43,7 +43,7 @@ beforeAll(async () => {
   guarded = await startTwoWorkspaces(async () => undefined);
   for (const { own } of [workspaces, guarded])
     await json(own("POST", "/hubs", { name: "Mine", slug: "mine" }));
-}, 60_000);
+}, 240_000);
 beforeEach(() => {
   asked = [];
 });

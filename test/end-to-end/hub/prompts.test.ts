@@ -11,7 +11,7 @@ describe.each(allEngines)("prompts on %s", (_, freshUrl) => {
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
   const show = (id: string): Promise<unknown> => json(workspaces.own("GET", `/prompts/${id}`));
   const shown = (id: string): Promise<unknown> =>
@@ -293,5 +293,5 @@ describe.each(allEngines)("prompts on %s", (_, freshUrl) => {
     await workspaces.restart();
     expect(await show(id)).toEqual(before);
     expect(await idsOf(workspaces.own, "/prompts?search=surviv")).toEqual([id]);
-  }, 60_000);
+  }, 240_000);
 });

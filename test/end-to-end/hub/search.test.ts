@@ -63,7 +63,7 @@ describe.each(allEngines)("search on %s", (_, freshUrl) => {
         name as Name,
       );
     }
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
   const find = (path: string, search: string): Promise<unknown[]> =>
     idsOf(workspaces.own, `${path}search=${encodeURIComponent(search)}`);

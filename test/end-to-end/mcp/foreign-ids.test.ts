@@ -27,7 +27,7 @@ describe.each(allEngines)("another workspace's records over MCP on %s", (_engine
     await json(own("POST", "/hubs", { name: "Private tools", slug: real.hub }));
     await json(own("POST", "/skills", { body: skillDocument(real.skill), hub: real.hub }));
     await json(stranger("POST", "/hubs", { name: "Own", slug: "strangers" }));
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const call = (

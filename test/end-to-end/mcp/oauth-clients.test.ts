@@ -117,7 +117,7 @@ describe.each(engines)("MCP clients that discover authorization, on %s", (_, fre
       extraCertificates: [authority.cert],
     };
     people = await startAtOrigin(await freshUrl(), settings);
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await people.stop();
     await publisher.stop(true);

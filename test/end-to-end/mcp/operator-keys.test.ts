@@ -32,7 +32,7 @@ beforeAll(async () => {
     listAt(users, "data").find((user) => at(user, "email") === "owner@example.com"),
     "id",
   );
-}, 60_000);
+}, 240_000);
 afterAll(() => people.stop());
 
 const url = (): string => `${people.gateway().origin}/mcp`;

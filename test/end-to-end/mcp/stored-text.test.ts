@@ -9,7 +9,7 @@ let workspaces: TwoWorkspaces;
 describe.each(engines)("stored text over MCP on %s", (_engine, freshUrl) => {
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
-  }, 60_000);
+  }, 240_000);
   afterAll(() => workspaces.stop());
 
   const url = (): string => `${workspaces.gateway().origin}/mcp`;

@@ -26,7 +26,7 @@ files: { url: ${temporaryDirectory()} }
 `,
     });
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();

@@ -20,7 +20,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     nodes = await startNodes();
     nodes.upstream.script(healthyChat);
     [here, there] = nodes.gateways;
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();
@@ -60,7 +60,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     await untilThere(second, 200);
     await manage(here, `/keys/${textAt(rotated, "data.hash")}`, { method: "DELETE" });
     await untilThere(second, 401);
-  }, 60_000);
+  }, 240_000);
 
   test("a preset's creation and deletion reach the other gateway", async () => {
     const preset = { slug: "of-two", name: "Of two", config: { model: "acme/large" } };
@@ -71,7 +71,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     const isGone = async (): Promise<boolean> =>
       (await statusAt(here, testLlmKey, { model: "@preset/of-two" })) === unknown;
     await until(isGone, { patienceMs, what: "it is gone" });
-  }, 60_000);
+  }, 240_000);
 
   test("an IP allowlist change reaches the other gateway, by the database too", async () => {
     const { key } = await createKey(nodes.gateways, {});
@@ -87,7 +87,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
         what: "the database is asked, too",
       });
     }
-  }, 60_000);
+  }, 240_000);
 
   test("parallel changes at both apply at both", async () => {
     const keys = await Promise.all(
@@ -109,7 +109,7 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
         ),
       ),
     );
-  }, 60_000);
+  }, 240_000);
 
   test("without Valkey, changes arrive by the database, paid requests get 503, and no restart is needed", async () => {
     const { key, hash } = await createKey([here, there], {});
@@ -134,5 +134,5 @@ describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () =
     }
     const { key: another } = await createKey([here], {});
     await untilThere(another, 200);
-  }, 60_000);
+  }, 240_000);
 });

@@ -33,7 +33,7 @@ describe.skipIf(!hasRedis)(`consent at one of two gateways${redisMissing}`, () =
     };
     people = await startPeopled(settings.storageUrl, settings);
     other = await startGateway(settings);
-  }, 60_000);
+  }, 240_000);
   let tests = 0;
   beforeEach(() => {
     // Each test has an address of its own, whose requests are counted.

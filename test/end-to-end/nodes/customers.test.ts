@@ -34,7 +34,7 @@ describe.skipIf(!hasRedis)(`customers on several gateways${redisMissing}`, () =>
       yaml: `customers: { default_limit: "${limitNano / 1e9}", per: month, markup: 0.3333 }\n`,
     });
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();

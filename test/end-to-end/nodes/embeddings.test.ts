@@ -29,7 +29,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
   beforeEach(async () => {
     vectors = await startFaultUpstream();
     nodes = await startNodes({ yaml: vectorsYaml(vectors.baseUrl) });
-  }, 120_000);
+  }, 240_000);
   afterEach(async () => {
     await endProcesses();
     vectors.stop();
@@ -80,7 +80,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
       async () => (await nodes.query("select id from generations")).length === all.length,
       { patienceMs, what: "each request has its record" },
     );
-  }, 120_000);
+  }, 240_000);
 
   test("at a killed gateway are answered by one new request of the other gateway", async () => {
     const [killed, other] = nodes.gateways;
@@ -98,7 +98,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
       "200 MISS",
     ]);
     expect([await lost, vectors.requests.length]).toEqual(["lost", 2]);
-  }, 120_000);
+  }, 240_000);
 
   test("that fail at one gateway are sent by the next, and the failure is not cached", async () => {
     const [one, other] = nodes.gateways;
@@ -115,5 +115,5 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
       200, 200, 200, 200, 200,
     ]);
     expect(vectors.requests).toHaveLength(2);
-  }, 120_000);
+  }, 240_000);
 });

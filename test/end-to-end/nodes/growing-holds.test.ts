@@ -36,7 +36,7 @@ describe.skipIf(!hasRedis).each(payers)(
     let nodes: Nodes;
     beforeAll(async () => {
       nodes = await startNodes({ credits });
-    }, 120_000);
+    }, 240_000);
     afterAll(async () => {
       await endProcesses();
       await nodes.stop();
@@ -90,6 +90,6 @@ describe.skipIf(!hasRedis).each(payers)(
       expect(rows.map((row) => at(detailOf(row), "uncollectedNanoUsd"))).toEqual(
         rows.map(() => undefined),
       );
-    }, 120_000);
+    }, 240_000);
   },
 );

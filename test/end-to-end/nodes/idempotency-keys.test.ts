@@ -8,7 +8,7 @@ describe.skipIf(!hasRedis)(`an idempotency key at two gateways${redisMissing}`, 
   let nodes: Nodes;
   beforeAll(async () => {
     nodes = await startNodes();
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();
@@ -34,5 +34,5 @@ describe.skipIf(!hasRedis)(`an idempotency key at two gateways${redisMissing}`, 
     expect(await there.text()).toBe(await here.text());
     const rows = await nodes.query("select count(*) as keys from llm_keys where name = 'of two'");
     expect(Number(rows[0]?.["keys"])).toBe(1);
-  }, 60_000);
+  }, 240_000);
 });

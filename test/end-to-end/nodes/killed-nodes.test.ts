@@ -33,7 +33,7 @@ describe.skipIf(!hasRedis)(`a gateway that fails while another continues${redisM
   let nodes: Nodes;
   beforeEach(async () => {
     nodes = await startNodes();
-  }, 60_000);
+  }, 240_000);
   afterEach(async () => {
     await endProcesses();
     await nodes.stop();
@@ -81,7 +81,7 @@ describe.skipIf(!hasRedis)(`a gateway that fails while another continues${redisM
     expect((await ask()).status).toBe(200);
     expect((await ask()).status).toBe(402);
     expect((await books()).charges.size).toBe(3);
-  }, 90_000);
+  }, 240_000);
 
   test("killed: a background response continues at the other gateway and is charged once", async () => {
     const [killed, other] = nodes.gateways;
@@ -109,7 +109,7 @@ describe.skipIf(!hasRedis)(`a gateway that fails while another continues${redisM
     );
     await untilIdle(other);
     expect((await books()).charges.size).toBe(1);
-  }, 90_000);
+  }, 240_000);
 
   test("suspended beyond its lease: its responses continue afterwards, and the books are exact", async () => {
     const [suspended, other] = nodes.gateways;
@@ -149,5 +149,5 @@ describe.skipIf(!hasRedis)(`a gateway that fails while another continues${redisM
       );
       expect(at(await getJson(gateway, "/key", key), "data.limit_remaining")).toBe(0);
     }
-  }, 120_000);
+  }, 240_000);
 });

@@ -11,7 +11,7 @@ describe.skipIf(!hasRedis)(`MCP on two gateways${redisMissing}`, () => {
   let nodes: Nodes;
   beforeAll(async () => {
     nodes = await startNodes();
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();

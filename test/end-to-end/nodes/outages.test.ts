@@ -31,7 +31,7 @@ describe.skipIf(!hasRedis)(`an outage that one of two gateways detects${redisMis
 `,
     });
     nodes.upstream.script(json({ error: { message: "down" } }, { status: 503 }));
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();
@@ -69,7 +69,7 @@ describe.skipIf(!hasRedis)(`an outage that one of two gateways detects${redisMis
     expect(response.status).toBe(200);
     await response.text();
     expect(nodes.upstream.requests).toHaveLength(asked);
-  }, 60_000);
+  }, 240_000);
 
   test("ends at the other gateway once the provider answers it", async () => {
     const [, there] = nodes.gateways;

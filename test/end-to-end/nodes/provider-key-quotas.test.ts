@@ -19,7 +19,7 @@ describe.skipIf(!hasRedis)(
     beforeAll(async () => {
       nodes = await startNodes();
       nodes.upstream.script((each) => chatAnswer(each, { usage }));
-    }, 60_000);
+    }, 240_000);
     afterAll(async () => {
       await endProcesses();
       await nodes.stop();
@@ -63,6 +63,6 @@ describe.skipIf(!hasRedis)(
           });
       }
       expect(served).toEqual(["own_byok", "own_byok", "own_byok", "platform", "platform"]);
-    }, 60_000);
+    }, 240_000);
   },
 );

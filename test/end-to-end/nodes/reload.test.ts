@@ -74,7 +74,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
         },
       });
     gateways = await Promise.all(paths.map(start));
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await redis?.kill();
@@ -92,13 +92,13 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     const toldMs = performance.now();
     await untilPrices([0.75, 0.75], "both have the new price");
     console.log(`a reload was in force at the other after ${performance.now() - toldMs} ms`);
-  }, 60_000);
+  }, 240_000);
 
   test("SIGHUP to one reaches both", async () => {
     both(priced("0.80"));
     gateways[1]!.child.kill("SIGHUP");
     await untilPrices([0.8, 0.8], "both have the new price");
-  }, 60_000);
+  }, 240_000);
 
   test("without Valkey a reload reaches the other through the database", async () => {
     both(priced("0.90"));
@@ -106,7 +106,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     expect((await reload(gateways[0]!)).status).toBe(200);
     await untilPrices([0.9, 0.9], "both have the new price");
     redis.resume();
-  }, 60_000);
+  }, 240_000);
 
   test("differing files are shown per gateway with a warning, and sections that need a restart are named", async () => {
     await untilShown(async () => at(await overview(gateways[0]!), "gateways.alike") === true);
@@ -128,7 +128,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
       ["retention"],
     ]);
     expect(new Set(gatewaysShown.data.map((node) => node.configuration)).size).toBe(2);
-  }, 60_000);
+  }, 240_000);
 
   test("an invalid file returns 409 at its own gateway, is shown for the other and changes nothing", async () => {
     write([priced("cheap"), priced("cheap")]);
@@ -143,10 +143,10 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
       JSON.stringify(at(await overview(gateways[0]!), "gateways.data")).includes("pricing.prompt"),
     );
     expect(await pricesOf()).toEqual([0.9, 0.95]);
-  }, 60_000);
+  }, 240_000);
 
   test("a gateway that has ended is no longer listed", async () => {
     expect(await gateways[1]!.terminate()).toBe(0);
     expect(at(await overview(gateways[0]!), "gateways.data")).toHaveLength(1);
-  }, 60_000);
+  }, 240_000);
 });

@@ -123,7 +123,7 @@ describe.skipIf(!hasRedis)(`checks before the provider request${redisMissing}`, 
         return url.href;
       },
     });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await proxy.close();
@@ -150,7 +150,7 @@ describe.skipIf(!hasRedis)(`checks before the provider request${redisMissing}`, 
     // A machine that stood still for a second meanwhile makes it a 503.
     expect([200, 503]).toContain((await asking).status);
     expect(new Set(sent.match(admissionName)).size).toBe(1);
-  }, 60_000);
+  }, 240_000);
 
   const send = (
     path: keyof typeof questions,
@@ -231,7 +231,7 @@ describe.skipIf(!hasRedis)(`checks before the provider request${redisMissing}`, 
     expect(await statusOf("/rerank", { query: long })).toBe(429);
     expect(await statusOf("/embeddings", { input: long })).toBe(429);
     expect(await statusOf("/chat/completions", { messages, temperature: "hot" })).toBe(400);
-  }, 60_000);
+  }, 240_000);
 
   test("a full window refuses before anything else that is wrong", async () => {
     const [gateway] = nodes.gateways;
@@ -252,7 +252,7 @@ describe.skipIf(!hasRedis)(`checks before the provider request${redisMissing}`, 
       expect(textAt(await response.json(), "error.code")).toBe("rate_limit_exceeded");
     }
     expect(nodes.upstream.requests).toHaveLength(askedBefore);
-  }, 60_000);
+  }, 240_000);
 });
 
 /** The first answer that is not a 503, which a gateway gives while its shared server is away. */

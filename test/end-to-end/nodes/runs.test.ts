@@ -25,7 +25,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
   beforeAll(async () => {
     nodes = await startNodes();
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();
@@ -78,7 +78,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
     expect((await open(gatewayOf(1), key, { limit: 0.001 })).status).toBe(402);
     const late = await postChat(gatewayOf(0), request, { secret: textAt(first?.body, "key") });
     expect([late.status, at(await late.json(), "error.code")]).toEqual([402, "run_exhausted"]);
-  }, 60_000);
+  }, 240_000);
 
   test("200 agents in parallel spend what their run has and no more, with a gateway killed", async () => {
     const { key } = await createKey(nodes.gateways, { limit: 1 });
@@ -132,7 +132,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
         (select id from runs where id = '${runId}' or owner_id = '${runId}')`,
     );
     expect(Number(row?.["cost"])).toBe(nano(limit));
-  }, 120_000);
+  }, 240_000);
 
   test("each customer has its limit by itself at both gateways", async () => {
     await manage(nodes.gateways[0], "/budgets", {
@@ -160,5 +160,5 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
       expect(served).toBeLessThanOrEqual(5);
       expect(served).toBeGreaterThan(2);
     }
-  }, 60_000);
+  }, 240_000);
 });

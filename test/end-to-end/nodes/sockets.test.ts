@@ -33,7 +33,7 @@ describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
     voice = startRealtimeUpstream();
     nodes = await startNodes({ yaml: voiceYaml(voice.baseUrl) });
     nodes.upstream.script((request) => chatAnswer(request, {}));
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     voice.stop();
@@ -68,7 +68,7 @@ describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
         Math.abs((await spentBy(gateway, key)) - responses * voiceCost) < 1e-9;
       await until(isKnown, { patienceMs: 30_000, what: "both know what was spent" });
     }
-  }, 120_000);
+  }, 240_000);
 
   test("a client secret of one opens a session on the other", async () => {
     const [first, second] = nodes.gateways;
@@ -82,7 +82,7 @@ describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
     const client = await SocketClient.open(second.url, { key: value, path: "/v1/realtime" });
     await client.until("session.created");
     client.close();
-  }, 60_000);
+  }, 240_000);
 
   test("a stored response is continued on the other, until its key is revoked on the first", async () => {
     const [first, second] = nodes.gateways;
@@ -97,5 +97,5 @@ describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
     await until(isRefused, { patienceMs: 30_000, what: "the socket's next frame is refused" });
     one.close();
     other.close();
-  }, 120_000);
+  }, 240_000);
 });

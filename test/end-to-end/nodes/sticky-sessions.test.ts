@@ -168,7 +168,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
       await startGateway(settings, { random: () => 0 }),
       await startGateway(settings, { random: () => 0 }),
     ];
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     for (const gateway of gateways) await gateway.stop();
     for (const upstream of upstreams) upstream.stop();
@@ -212,5 +212,5 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
     await redis.kill();
     expect(await ask(there, { session_id })).toBe("first");
     expect(await ask(there, { session_id: "new" })).toBe("second");
-  }, 60_000);
+  }, 240_000);
 });

@@ -64,7 +64,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
   beforeAll(async () => {
     nodes = await startNodes();
     ({ gateways } = nodes);
-  }, 60_000);
+  }, 240_000);
   afterEach(() => nodes.upstream.script((each) => chatAnswer(each, { usage })));
   afterAll(async () => {
     await endProcesses();
@@ -91,7 +91,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     });
     expect(statuses.filter((status) => status === 200)).toHaveLength(window);
     expect(statuses.filter((status) => status === 429)).toHaveLength(window);
-  }, 120_000);
+  }, 240_000);
 
   test("wrong keys of one address are counted across both, and the valid key still works", async () => {
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
@@ -105,14 +105,14 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     expect(statuses.filter((status) => status === 401)).toHaveLength(300);
     expect(statuses.filter((status) => status === 429)).toHaveLength(100);
     for (const gateway of gateways) expect((await postChat(gateway, request())).status).toBe(200);
-  }, 60_000);
+  }, 240_000);
 
   test("200 parallel requests at both against a key's limit for ten: ten are served", async () => {
     const { key, hash } = await createKey(gateways, { limit: (10 * costNano) / 1e9 });
     expect(await serveAllAtOnce(nodes, { secret: key, expected: 10 })).toBe(10);
     for (const gateway of gateways)
       expect(await keyOf(gateway, hash)).toMatchObject({ data: { limit_remaining: 0 } });
-  }, 60_000);
+  }, 240_000);
 
   test("200 parallel requests at both against a blocking budget for ten: ten are served, after a flush too", async () => {
     const { key, hash } = await createKey(gateways, {});
@@ -146,7 +146,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
         ]);
       }
     }
-  }, 60_000);
+  }, 240_000);
 
   test("credits granted at one can be spent at the other with the next request", async () => {
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
@@ -162,7 +162,7 @@ describe.skipIf(!hasRedis)(`two gateways on one balance${redisMissing}`, () => {
   let nodes: Nodes;
   beforeAll(async () => {
     nodes = await startNodes({ credits: ((10 * costNano) / 1e9).toFixed(9) });
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();
@@ -179,5 +179,5 @@ describe.skipIf(!hasRedis)(`two gateways on one balance${redisMissing}`, () => {
     ).toEqual([]);
     expect(await nodes.query("select id from transfers where kind = 'uncollected'")).toEqual([]);
     expect((await postChat(nodes.gateways[1], request())).status).toBe(402);
-  }, 60_000);
+  }, 240_000);
 });

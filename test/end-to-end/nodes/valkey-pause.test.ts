@@ -23,7 +23,7 @@ describe.skipIf(!hasRedis).each([1, 2])(
       nodes = await startNodes();
       gateways = nodes.gateways.slice(0, nodeCount);
       if (nodeCount === 1) await nodes.gateways[1].terminate();
-    }, 120_000);
+    }, 240_000);
     afterAll(async () => {
       await endProcesses();
       await nodes.stop();
@@ -99,6 +99,6 @@ describe.skipIf(!hasRedis).each([1, 2])(
           balance: Number(after.balanceNano / 1_000n) / 1e6,
         });
       }
-    }, 180_000);
+    }, 240_000);
   },
 );

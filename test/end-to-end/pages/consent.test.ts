@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium).each(places)(
         port: 0,
         fetch: () => new Response("back at the app"),
       });
-    }, 60_000);
+    }, 240_000);
     afterEach(() => scene.putBackWindows());
     afterAll(async () => {
       await app.stop(true);

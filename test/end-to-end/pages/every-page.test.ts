@@ -56,7 +56,7 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
   beforeAll(async () => {
     scene = await startPageScene(undefined);
     [stranger, owner] = [await scene.open(), await scene.openAs(ownersEmail)];
-  }, 60_000);
+  }, 240_000);
   afterAll(() => scene.stop());
 
   const viewports = [

@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium).each(engines)(
     let scene: PageScene;
     beforeAll(async () => {
       scene = await startPageScene(await freshUrl());
-    }, 60_000);
+    }, 240_000);
     afterEach(() => scene.putBackWindows());
     afterAll(() => scene.stop());
 
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium).each(engines)(
       } finally {
         await fresh.stop();
       }
-    }, 60_000);
+    }, 240_000);
 
     test("a wrong password shows an error and keeps the address, and the right one opens the requested page", async () => {
       const { context, page } = await scene.open();

@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium).each(engines)(
           settledUnit(recordOf({ createdAtMs: yesterdayMs, provider: id, attempts: [attempt] })),
         );
       }
-    }, 60_000);
+    }, 240_000);
     afterEach(() => scene.putBackWindows());
     afterAll(() => scene.stop());
 

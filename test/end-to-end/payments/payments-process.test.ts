@@ -80,7 +80,7 @@ test("a gateway killed during a delivery credits it once on the next one", async
   }
   expect(at(await ask(gateway, "GET", "/credits/invoices"), "data.0.id")).toBe("TEST-INV-000004");
   expect(await gateway.terminate()).toBe(0);
-}, 60_000);
+}, 240_000);
 
 test("invalid keys and settings stop the start and are named with their lines, without their values", async () => {
   const { exitCode, stderr } = await runProcess({

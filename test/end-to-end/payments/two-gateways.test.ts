@@ -33,7 +33,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
       SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
     };
     gateways = await Promise.all([startProcess({ environment }), startProcess({ environment })]);
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await endProcesses();
     await redis.kill();
@@ -82,7 +82,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     expect(data.map(({ id }) => id).sort()).toEqual(
       [1, 2, 3, 4, 5].map((number) => `TEST-INV-00000${number}`),
     );
-  }, 60_000);
+  }, 240_000);
 
   test("a refund delivered to both in parallel is deducted once, at both", async () => {
     const [succeeded] = await order("top_refunded");
@@ -93,5 +93,5 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     for (const gateway of gateways)
       expect(["noted", "already"]).toContain((await deliver(gateway, refund!)) as string);
     expect(await balances()).toEqual([before! - 10, before! - 10]);
-  }, 60_000);
+  }, 240_000);
 });

@@ -83,4 +83,4 @@ test("a gateway archives its records and keeps serving while the archive is down
   expect(count).toEqual({ records: 5 } as never);
   expect(gateway.stderrText).not.toContain("word");
   expect(await gateway.terminate()).toBe(0);
-}, 60_000);
+}, 240_000);

@@ -36,7 +36,7 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
     upstream = await startFaultUpstream();
     store = await open();
     gateway = await start();
-  }, 60_000);
+  }, 240_000);
   afterEach(async () => {
     for (const process of started.splice(0)) await process.kill9();
     upstream.stop();
@@ -87,7 +87,7 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
       usage: { cost: expect.any(Number) },
     });
     expect(upstream.requests).toHaveLength(2);
-  }, 60_000);
+  }, 240_000);
 
   test("one that is running at SIGTERM is finished before the process ends", async () => {
     const gate = enqueueGated();
@@ -103,7 +103,7 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
       status: "completed",
     });
     expect(upstream.requests).toHaveLength(1);
-  }, 60_000);
+  }, 240_000);
 
   test("one that is running at a second SIGTERM returns to the queue for the next process", async () => {
     const gate = enqueueGated();
@@ -117,5 +117,5 @@ describe.each([...stores])("background responses on $name", ({ open }) => {
     const next = await start();
     expect(await eventNames(next, id)).toContain("response.completed");
     expect(await getJson(next, `/responses/${id}`)).toMatchObject({ id, status: "completed" });
-  }, 60_000);
+  }, 240_000);
 });

@@ -77,4 +77,4 @@ test("retention.log_budget_gb deletes the oldest records and logs it, and charge
       budget_bytes: 20_000,
     }),
   ]);
-}, 60_000);
+}, 240_000);

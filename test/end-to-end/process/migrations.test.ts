@@ -74,4 +74,4 @@ test("secrets can be read from files, and an unknown option is refused by name",
     1,
     expect.stringContaining("--fast: there is no such option"),
   ]);
-}, 60_000);
+}, 240_000);

@@ -92,7 +92,7 @@ beforeAll(async () => {
       SWITCHYARD_BOOTSTRAP_CREDITS: "1000",
     },
   });
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await endProcesses();
   await upstream.stop(true);
@@ -155,4 +155,4 @@ test("streams that have begun do not keep their prompts in memory", async () => 
   expect(kept(stored)).toEqual(stored);
   // Of 36. The collector takes any word on the stack for a reference, so a few may be found.
   expect(kept(released).length).toBeLessThanOrEqual(6);
-}, 60_000);
+}, 240_000);

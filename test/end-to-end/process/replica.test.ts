@@ -24,7 +24,7 @@ let gateway: GatewayProcess | undefined;
 beforeAll(async () => {
   [primary, upstream] = await Promise.all([startPostgres(), startFaultUpstream()]);
   replica = await startReplicaOf(primary);
-}, 120_000);
+}, 240_000);
 afterEach(async () => {
   await gateway?.kill9();
   gateway = undefined;
@@ -101,7 +101,7 @@ test("lists and reports are read from the replica, and decisions from the primar
     const listed = await getJson(opened, "/analytics/generations?limit=10", testManagementKey);
     if (at(listed, "data.0.id") === generation) break;
   }
-}, 120_000);
+}, 240_000);
 
 test("a replica that becomes unreachable is logged once, and the primary answers", async () => {
   const opened = await start();
@@ -119,7 +119,7 @@ test("a replica that becomes unreachable is logged once, and the primary answers
   await opened.stderrHas("the replica cannot be read from; the primary answers in its place");
   expect((await postChat(opened)).status).toBe(200);
   expect((await fetch(`${opened.url}/readyz`)).status).toBe(200);
-}, 120_000);
+}, 240_000);
 
 test("a replica beside SQLite is refused at the start", async () => {
   const { exitCode, stderr } = await runProcess({
@@ -127,4 +127,4 @@ test("a replica beside SQLite is refused at the start", async () => {
   });
   expect(exitCode).toBe(1);
   expect(stderr).toContain("a replica needs Postgres as the database");
-}, 120_000);
+}, 240_000);

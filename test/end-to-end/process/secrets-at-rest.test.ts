@@ -166,7 +166,7 @@ beforeAll(async () => {
   await makeKeys();
   await makeLinks();
   await makeProviderKey();
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await endProcesses();
   await upstream.stop(true);

@@ -47,14 +47,14 @@ beforeEach(async () => {
   gateways = [];
   isSilent = false;
   [upstream, server] = await Promise.all([startFaultUpstream(), startPostgres()]);
-}, 120_000);
+}, 240_000);
 afterEach(async () => {
   resume();
   await endProcesses();
   upstream.stop();
   await redis?.kill();
   await server.stop();
-}, 120_000);
+}, 240_000);
 afterAll(endProcesses);
 
 const childrenOf = (parent: number): number[] =>

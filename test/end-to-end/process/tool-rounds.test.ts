@@ -41,7 +41,7 @@ beforeEach(async () => {
   tools = startMcpUpstream([textTool("write_page")]);
   dataDirectory = temporaryDirectory();
   gateway = await start();
-}, 60_000);
+}, 240_000);
 afterEach(async () => {
   await gateway.kill9();
   await models.stop();
@@ -98,7 +98,7 @@ async function expectTwoRoundsCharged(): Promise<void> {
 test("kill -9 in the third round charges two rounds and two calls", async () => {
   await askUntilThirdRound({});
   await expectTwoRoundsCharged();
-}, 60_000);
+}, 240_000);
 
 test("a background response whose tools were called fails after a kill, and calls none again", async () => {
   const id = await askUntilThirdRound({ background: true });
@@ -110,4 +110,4 @@ test("a background response whose tools were called fails after a kill, and call
   const record = await getJson(gateway, `/responses/${id}`);
   expect(textAt(record, "error.message")).toContain("docs/write_page could be called twice");
   expect(tools.calls).toHaveLength(2);
-}, 60_000);
+}, 240_000);

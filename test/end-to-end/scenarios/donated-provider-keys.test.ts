@@ -245,7 +245,7 @@ describe.each(engines)("the daily limit of a donation, on %s", (_, freshUrl) => 
     await it.manage("PATCH", `/byok/donated/${id}`, { daily_limit: 1 });
     expect((await asStranger(it)).status).toBe(200);
     await expectSoundBooks(it.gateway);
-  }, 60_000);
+  }, 240_000);
 
   test("the quota of a key limits its owner and others together", async () => {
     const it = await start({ storageUrl: await freshUrl() });
@@ -257,5 +257,5 @@ describe.each(engines)("the daily limit of a donation, on %s", (_, freshUrl) => 
     expect((await it.chat(solo)).status).toBe(200);
     expect((await asStranger(it)).status).toBe(404);
     expect((await it.chat(solo)).status).toBe(404);
-  }, 60_000);
+  }, 240_000);
 });

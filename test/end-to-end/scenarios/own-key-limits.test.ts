@@ -56,7 +56,7 @@ describe.each(engines)("usage of own provider keys, on %s", (_, freshUrl) => {
     await manage("PATCH", `/auth/byok/keys/${id}`, { quota: { limit: 1 } });
     expect((await chat(solo)).status).toBe(200);
     await expectSoundBooks((scene as ProviderKeyScene).gateway);
-  }, 60_000);
+  }, 240_000);
 
   test("of many parallel requests against a quota for one, one is served", async () => {
     const { add, chat, keysSent, show } = await begin();
@@ -68,7 +68,7 @@ describe.each(engines)("usage of own provider keys, on %s", (_, freshUrl) => {
     ]);
     expect(keysSent()).toEqual([own]);
     expect(await show(id)).toMatchObject({ quota: { used: costUsd } });
-  }, 60_000);
+  }, 240_000);
 
   test("with an exhausted quota the platform serves at its usual charge", async () => {
     const { add, chat, keysSent } = await begin();
@@ -77,7 +77,7 @@ describe.each(engines)("usage of own provider keys, on %s", (_, freshUrl) => {
     expect(response.headers.get("x-service-credential-source")).toBe("platform");
     expect(at(await response.json(), "usage.cost")).toBe(costUsd);
     expect(keysSent()).toEqual(["platform-key-of-acme"]);
-  }, 60_000);
+  }, 240_000);
 
   test("a key's limit counts own provider keys at list price when it includes them", async () => {
     const { add, chat, keysSent, gateway, restart, manage } = await begin({
@@ -105,7 +105,7 @@ describe.each(engines)("usage of own provider keys, on %s", (_, freshUrl) => {
     });
     expect((await chat(short, limitedLlmKey)).status).toBe(200);
     await expectSoundBooks((scene as ProviderKeyScene).gateway);
-  }, 60_000);
+  }, 240_000);
 
   test("of many parallel requests against a limit for one that includes own keys, one is served", async () => {
     const { add, chat, keysSent, gateway } = await begin({
@@ -120,7 +120,7 @@ describe.each(engines)("usage of own provider keys, on %s", (_, freshUrl) => {
     ]);
     expect(keysSent()).toEqual([own]);
     await expectSoundBooks(gateway);
-  }, 60_000);
+  }, 240_000);
 
   test("a limit that excludes own provider keys neither counts nor blocks them", async () => {
     const { add, chat, keysSent } = await begin({ limitNanoUsd: 1n });
@@ -128,7 +128,7 @@ describe.each(engines)("usage of own provider keys, on %s", (_, freshUrl) => {
     for (let request = 0; request < 3; request += 1)
       expect((await chat({}, limitedLlmKey)).status).toBe(200);
     expect(keysSent()).toEqual([own, own, own]);
-  }, 60_000);
+  }, 240_000);
 });
 
 test("usage that the database failed to write is not counted, and the next request can use it", async () => {

@@ -93,4 +93,4 @@ test("a kill -9 within a frame loses no charge that was shown, and charges nothi
   const again = await startProcess(options);
   expect(await spent(again.url)).toBeCloseTo(cost + voiceCost, 9);
   expect(await again.terminate()).toBe(0);
-}, 120_000);
+}, 240_000);

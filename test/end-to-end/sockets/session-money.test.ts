@@ -204,7 +204,7 @@ test("sessions cost what their provider reports by the price sheet, to the nano-
     }),
     { numRuns: 12 },
   );
-}, 120_000);
+}, 240_000);
 
 test("parallel sessions never cost more than the limit of their key, whatever comes", async () => {
   await fc.assert(
@@ -220,4 +220,4 @@ test("parallel sessions never cost more than the limit of their key, whatever co
     }),
     { numRuns: 12 },
   );
-}, 120_000);
+}, 240_000);

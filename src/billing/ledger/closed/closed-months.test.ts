@@ -119,7 +119,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
     expect(await database.selectFrom("transfers").select("id").execute()).toHaveLength(44);
     expect(await problemsOf(storage)).toEqual([]);
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 
   test("refuses a repeated transfer that is in a closed month, alone or in a batch", async () => {
     const storage = await openClosedLedger(await freshUrl());
@@ -143,7 +143,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
     expect(stand).toEqual([...units.map(() => false), true]);
     expect(await problemsOf(storage)).toEqual([]);
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 
   test("closes a late transfer with the next month", async () => {
     const storage = await filled(freshUrl);
@@ -159,7 +159,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
     expect(late.map(({ month }) => month)).toEqual(["2026-10", "2026-10"]);
     expect(await problemsOf(storage)).toEqual([]);
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 
   test("keeps the books exact when closing stops between two batches, and resumes there", async () => {
     const storage = await filled(freshUrl);
@@ -177,7 +177,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
       await storage.database.selectFrom("closed_transfers").select("id").execute(),
     ).toHaveLength(132);
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 
   test("keeps the books exact after kill -9 while closing, and the next gateway finishes", async () => {
     const url = await freshUrl();
@@ -206,7 +206,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
     );
     expect([await problemsOf(last), await balancesOf(last)]).toEqual([[], before]);
     await last.close();
-  }, 120_000);
+  }, 240_000);
 
   test("reports each closed transfer that was changed, removed or added later", async () => {
     const storage = await filled(freshUrl);
@@ -285,7 +285,7 @@ describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
       expect(await problemsOf(storage)).toEqual([]);
     }
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 
   test("closes nothing within a week after the migration, while older gateways may still run", async () => {
     const migratedFromMs = systemClock.nowMs();
@@ -297,12 +297,12 @@ describe.each(engines)("closed months on %s", (_, freshUrl, emptyUrl) => {
       await months.mayBegin(migratedByMs + 7 * dayMs),
     ]).toEqual([false, true]);
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 
   test("reports closed transfers that were written with a different encryption key", async () => {
     const storage = await filled(freshUrl);
     await openMonths(storage, { encryptionKey: new Uint8Array(32).fill(8) }).closeDue(nowMs);
     expect((await problemsOf(storage)).length).toBeGreaterThan(132);
     await storage.close();
-  }, 60_000);
+  }, 240_000);
 });

@@ -85,7 +85,7 @@ describe.skipIf(!hasRedis)(`a workspace with a moving slot (on Valkey)${redisMis
     await move();
     expect(await reserve(one, "c", 1_000n)).toMatchObject({ ok: true, heldNano: 100n });
     expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 100n, heldNano: 100n });
-  }, 120_000);
+  }, 240_000);
 
   test("keeps its holds when its slot moves, and charges them on the new server", async () => {
     const { one, other, move, reserve, post } = await start("ws_held");
@@ -97,7 +97,7 @@ describe.skipIf(!hasRedis)(`a workspace with a moving slot (on Valkey)${redisMis
     await one.untilTold();
     expect(await other.look()).toEqual({ monthlyNano: 0n, topupNano: 600n, heldNano: 600n });
     expect(await one.durable()).toEqual({ monthlyNano: 0n, topupNano: 600n });
-  }, 120_000);
+  }, 240_000);
 });
 
 /** Resolves when a part whose run is known starts another one. */

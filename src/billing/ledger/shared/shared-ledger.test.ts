@@ -199,7 +199,7 @@ describe.skipIf(!hasRedis)(
         }),
         { numRuns: 60 },
       );
-    }, 120_000);
+    }, 240_000);
   },
 );
 

@@ -272,6 +272,6 @@ describe.skipIf(!hasRedis)(
         ),
         { numRuns: 60 },
       );
-    }, 120_000);
+    }, 240_000);
   },
 );

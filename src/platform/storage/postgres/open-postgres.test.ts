@@ -40,7 +40,7 @@ describe("Postgres behind an unreliable network", () => {
     });
     // The statement is prepared on its first use; from then on a commit is one message.
     await storage.commits.commit(entryUnit("first", 1));
-  }, 60_000);
+  }, 240_000);
 
   afterEach(async () => {
     proxy.mode = "pass";
@@ -115,7 +115,7 @@ describe("Postgres behind an unreliable network", () => {
       { entries: committed + 1 },
     ]);
     expect(await totals("entries::int as entries")).toEqual([{ entries: committed + 1 }]);
-  }, 60_000);
+  }, 240_000);
 
   test("refuses commits after their timeout while down, and settles one in progress afterwards", async () => {
     proxy.mode = "refuse";
@@ -136,7 +136,7 @@ describe("Postgres behind an unreliable network", () => {
     await storage.commits.commit(entryUnit("fourth", 4));
     expect(await totals("amount")).toEqual([{ amount: "7" }]);
     expect(await storage.isHealthy()).toBe(true);
-  }, 60_000);
+  }, 240_000);
 
   test("does not block the close of a storage while it is down", async () => {
     proxy.mode = "refuse";
@@ -148,7 +148,7 @@ describe("Postgres behind an unreliable network", () => {
     proxy.cutAll();
     await storage.close();
     expect(await undecided).toBeInstanceOf(StorageUnavailableError);
-  }, 60_000);
+  }, 240_000);
 
   test("commits once if a connection dies silently and is replaced", async () => {
     proxy.mode = "lose-request";
@@ -163,7 +163,7 @@ describe("Postgres behind an unreliable network", () => {
     proxy.mode = "pass";
     await commit;
     expect(await entryIds()).toEqual(["first", "second"]);
-  }, 60_000);
+  }, 240_000);
 });
 
 describe("a database for one gateway", () => {
@@ -178,7 +178,7 @@ describe("a database for one gateway", () => {
       /another gateway uses this database \(process \d+ from 127\.0\.0\.1 since /,
     );
     await first.close();
-  }, 60_000);
+  }, 240_000);
 
   test("is passed to a successor when its predecessor stops", async () => {
     const url = await freshDatabase();
@@ -186,7 +186,7 @@ describe("a database for one gateway", () => {
     const second = openStorage({ ...sampleOptions, url });
     await first.close();
     await (await second).close();
-  }, 60_000);
+  }, 240_000);
 
   test("is named without its password if the server is unreachable", async () => {
     const error = await openStorage({
@@ -209,5 +209,5 @@ describe("a database for one gateway", () => {
       commitStatements,
     }).catch((reason: unknown) => reason);
     expect(String(error)).toContain("entries.acount");
-  }, 60_000);
+  }, 240_000);
 });

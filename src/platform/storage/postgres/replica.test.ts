@@ -35,7 +35,7 @@ beforeAll(async () => {
   replicaServer = await startReplicaOf(primaryServer);
   replicaAdmin = new Client({ connectionString: replicaServer.url });
   await replicaAdmin.connect();
-}, 120_000);
+}, 240_000);
 afterAll(async () => {
   await replicaAdmin.end();
   await primary.destroy();
@@ -109,7 +109,7 @@ test("reads go to the replica and cannot write", async () => {
   await expect(write).rejects.toThrow("read-only transaction");
   expect(await notesOf(primary)).toBe(0);
   expect(warnings).toEqual([]);
-}, 60_000);
+}, 240_000);
 
 test("the primary serves reads until the replica shows its writes", async () => {
   proxy.mode = "refuse";
@@ -119,7 +119,7 @@ test("the primary serves reads until the replica shows its writes", async () => 
   proxy.mode = "pass";
   await beatsUntil(opened, true);
   expect(await isAnsweredByReplica(opened)).toBe(true);
-}, 60_000);
+}, 240_000);
 
 test("a lagging replica is read for ten seconds, then the primary, with one warning", async () => {
   const opened = await open();
@@ -142,7 +142,7 @@ test("a lagging replica is read for ten seconds, then the primary, with one warn
   await replicaAdmin.query("select pg_wal_replay_resume()");
   await beatsUntil(opened, true);
   expect(await isAnsweredByReplica(opened)).toBe(true);
-}, 60_000);
+}, 240_000);
 
 test("a suspended gateway does not count its own pause as replica lag", async () => {
   const opened = await open();
@@ -151,7 +151,7 @@ test("a suspended gateway does not count its own pause as replica lag", async ()
   await opened.beat();
   expect(opened.figures).toMatchObject({ isRead: true });
   expect(warnings).toEqual([]);
-}, 60_000);
+}, 240_000);
 
 test("a read that waits for an unresponsive replica is served by the primary", async () => {
   const opened = await open();
@@ -163,7 +163,7 @@ test("a read that waits for an unresponsive replica is served by the primary", a
   proxy.cutAll();
   await beatsUntil(opened, true);
   expect(await isAnsweredByReplica(opened)).toBe(true);
-}, 60_000);
+}, 240_000);
 
 test("a read without a connection to the replica is served by the primary", async () => {
   const opened = await open();
@@ -175,7 +175,7 @@ test("a read without a connection to the replica is served by the primary", asyn
   proxy.mode = "lose-request";
   expect(await isAnsweredByReplica(opened)).toBe(false);
   expect(proxy.mode as string).toBe("freeze");
-}, 60_000);
+}, 240_000);
 
 test("a read that fails on the replica is served by the primary, and the next one by the replica", async () => {
   const opened = await open();
@@ -187,7 +187,7 @@ test("a read that fails on the replica is served by the primary, and the next on
   expect(rows).toEqual([{ answer: 7 as never }]);
   expect(opened.figures).toMatchObject({ isRead: true, fallbacks: 1 });
   expect(await isAnsweredByReplica(opened)).toBe(true);
-}, 60_000);
+}, 240_000);
 
 test("a server that is not a replica of the database is never read", async () => {
   const other = databaseAt(await primaryServer.freshDatabase());
@@ -205,4 +205,4 @@ test("a server that is not a replica of the database is never read", async () =>
     "storage.replica_url does not show what is written to the database; the primary answers in its place",
   ]);
   expect(opened.figures.isRead).toBe(false);
-}, 60_000);
+}, 240_000);

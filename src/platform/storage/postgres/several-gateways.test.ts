@@ -28,7 +28,7 @@ test("several gateways share a database, or one has it exclusively", async () =>
   const alone = await open(url, false);
   await expect(open(url, true)).rejects.toThrow(StorageInUseError);
   await alone.close();
-}, 60_000);
+}, 240_000);
 
 test("exclusive work runs on one gateway at a time", async () => {
   const url = await freshDatabase();
@@ -49,7 +49,7 @@ test("exclusive work runs on one gateway at a time", async () => {
   );
   expect(most).toEqual([1, 1, 1, 1]);
   await Promise.all(storages.map((storage) => storage.close()));
-}, 60_000);
+}, 240_000);
 
 test("sums on one gateway include the commits of another at once, whichever folds", async () => {
   const url = await freshDatabase();
@@ -72,7 +72,7 @@ test("sums on one gateway include the commits of another at once, whichever fold
   for (const storage of storages)
     expect(await totals(storage)).toEqual([{ account: "acme", amount: 160, entries: 80 }]);
   await Promise.all(storages.map((storage) => storage.close()));
-}, 60_000);
+}, 240_000);
 
 test("sums in a repeatable-read transaction count exactly the rows that it sees", async () => {
   const url = await freshDatabase();
@@ -95,7 +95,7 @@ test("sums in a repeatable-read transaction count exactly the rows that it sees"
   isOver = true;
   await committing;
   await Promise.all([one.close(), other.close()]);
-}, 60_000);
+}, 240_000);
 
 test("commits of another release are folded with that release's statements", async () => {
   const url = await freshDatabase();
@@ -114,7 +114,7 @@ test("commits of another release are folded with that release's statements", asy
     { account: "acme", amount: 12, entries: 2 },
   ]);
   await storage.close();
-}, 60_000);
+}, 240_000);
 
 /** Starts a Postgres whose disk takes a number of milliseconds for each commit. */
 async function startSlowPostgres(milliseconds: number) {
@@ -154,7 +154,7 @@ test("on a slow disk, a commit releases its row locks before it waits for the di
   }
   await storage.close();
   await server.stop();
-}, 60_000);
+}, 240_000);
 
 test("a commit confirmed by Postgres with a slow disk is stored once after a crash", async () => {
   const server = await startSlowPostgres(10);
@@ -187,4 +187,4 @@ test("a commit confirmed by Postgres with a slow disk is stored once after a cra
   expect(total?.entries).toBe(answered.length);
   await Promise.all(storages.map((storage) => storage.close()));
   await server.stop();
-}, 60_000);
+}, 240_000);

@@ -134,7 +134,7 @@ describe("Postgres that keeps connections open without responding", () => {
       lockTimeoutMs: 0,
     });
     await storage.commits.commit(entryUnit("first", 1));
-  }, 60_000);
+  }, 240_000);
 
   afterEach(async () => {
     proxy.mode = "pass";
@@ -167,7 +167,7 @@ describe("Postgres that keeps connections open without responding", () => {
     expect((await read()).rows).toEqual([{ id: "first" }]);
     await storage.commits.commit(entryUnit("second", 2));
     expect(storage.commits.admits()).toBe(true);
-  }, 120_000);
+  }, 240_000);
 
   test("commits a unit in progress once, whether it had arrived or not", async () => {
     for (const [id, arrives] of [
@@ -194,5 +194,5 @@ describe("Postgres that keeps connections open without responding", () => {
     const { rows } = await client.query("select id from entries order by id");
     await client.end();
     expect(rows).toEqual([{ id: "first" }, { id: "second" }, { id: "third" }]);
-  }, 120_000);
+  }, 240_000);
 });

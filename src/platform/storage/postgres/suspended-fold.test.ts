@@ -35,4 +35,4 @@ test("a gateway suspended during a fold does not block the sums for others", asy
   proxy.cutAll();
   await Promise.all([suspended.close(), other.close()]);
   await proxy.close();
-}, 60_000);
+}, 240_000);

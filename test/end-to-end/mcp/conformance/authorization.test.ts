@@ -17,7 +17,7 @@ describe.skipIf(missing !== undefined)(
     const folder = mkdtempSync(join(tmpdir(), "switchyard-conformance-"));
     beforeAll(async () => {
       people = await startPeopledMcp();
-    }, 60_000);
+    }, 240_000);
     afterAll(async () => {
       await people.stop();
       rmSync(folder, { recursive: true, force: true });

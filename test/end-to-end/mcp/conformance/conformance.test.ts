@@ -21,7 +21,7 @@ describe.skipIf(missing !== undefined)(
           found[name] = await resultsOf(gateway, { revision });
           await gateway.stop();
         }
-      }, 180_000);
+      }, 240_000);
 
       test("runs exactly the scenarios of the table", () => {
         for (const { results } of Object.values(found))

@@ -150,7 +150,7 @@ describe.skipIf(missing !== undefined)(
         await upstream.stop(true);
       }
       await modern.close();
-    }, 180_000);
+    }, 240_000);
 
     const rows = Object.entries(scenarios).flatMap(([revision, names]) =>
       names.map((name) => [revision, name] as const),

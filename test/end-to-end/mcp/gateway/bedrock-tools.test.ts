@@ -38,7 +38,7 @@ beforeAll(async () => {
     ],
   });
   client = new OpenAI({ apiKey: testLlmKey, baseURL: stage.gateway.baseUrl, maxRetries: 0 });
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await stage.stop();
   bedrock.stop();

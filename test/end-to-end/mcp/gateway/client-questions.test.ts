@@ -37,7 +37,7 @@ beforeAll(async () => {
       maxRounds: 4,
     },
   });
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await gateway.stop();
   for (const upstream of Object.values(upstreams)) await upstream.stop();

@@ -100,7 +100,7 @@ describe.each(Object.entries(requests))("%s", (path, requestWith) => {
         expect(sent).not.toContain("file-parser");
         expect(sent).not.toContain(base64(file));
       }
-  }, 60_000);
+  }, 240_000);
 
   test("a file that is none is refused with its place", async () => {
     const bytes = new TextEncoder().encode("no pdf at all");
@@ -134,4 +134,4 @@ test("a response whose file became text can be gone on with", async () => {
   const sent = JSON.stringify(stage.models.requests.at(-1)?.json());
   expect(sent).toContain("The offer is 42 euros.");
   expect(sent).toContain("Of how much?");
-}, 60_000);
+}, 240_000);

@@ -79,7 +79,7 @@ beforeAll(async () => {
       maxRounds: 4,
     },
   });
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   await gateway.stop();
   await upstream.stop();
@@ -122,7 +122,7 @@ test("an answer of 1 GB is given up after a part of it, and other servers go on"
   const other = await connect("/mcp/s");
   expect((await other.listTools()).tools.length).toBeGreaterThan(50);
   await other.close();
-}, 60_000);
+}, 240_000);
 
 test("a redirect is not followed", async () => {
   const client = await connect("/mcp/r");
@@ -159,4 +159,4 @@ test("a hundred servers with fifty tools are listed without asking them once the
   expect((await client.listTools()).tools).toHaveLength(5_200);
   expect(upstream.requests.length).toBe(before);
   await client.close();
-}, 60_000);
+}, 240_000);

@@ -40,7 +40,7 @@ describe.skipIf(missing !== undefined)(
           maxRounds: 4,
         },
       });
-    }, 60_000);
+    }, 240_000);
     afterAll(async () => {
       await gateway.stop();
       for (const upstream of upstreams) await upstream.stop();

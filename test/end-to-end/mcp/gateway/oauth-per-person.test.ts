@@ -49,7 +49,7 @@ describe.skipIf(!hasRedis)(`servers that people connect${redisMissing}`, () => {
       ["other", other],
     ] as const)
       secrets[name] = textAt(await person.json("POST", "/keys", { name: "agent" }), "key");
-  }, 60_000);
+  }, 240_000);
   afterAll(async () => {
     await people.stop();
     await second.stop();
@@ -118,7 +118,7 @@ describe.skipIf(!hasRedis)(`servers that people connect${redisMissing}`, () => {
     }
     await people.restart();
     await both();
-  }, 30_000);
+  }, 240_000);
 
   test("a consent belongs to the person who began it, and is used once", async () => {
     const begun = await people.owner.api("GET", "/mcp-servers/mail/connect");

@@ -60,7 +60,7 @@ describe.skipIf(isMissing)(
         if (isUp) return;
         await Bun.sleep(100);
       }
-    }, 60_000);
+    }, 240_000);
     afterAll(async () => {
       await gateway.stop();
       everything.kill();
