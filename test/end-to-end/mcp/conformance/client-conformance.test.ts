@@ -15,6 +15,7 @@ const scenarios = [
   "auth/metadata-default",
   "auth/iss-supported",
   "auth/iss-wrong-issuer",
+  "auth/pre-registration",
 ];
 
 describe.skipIf(missing !== undefined)(
