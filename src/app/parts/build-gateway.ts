@@ -1,5 +1,6 @@
 import type { Dependencies } from "../../endpoints/dependencies.ts";
 import { HiddenTurns } from "../../endpoints/inference/tools/chat/hidden-turns.ts";
+import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
 import { type McpGateway, openMcpGateway } from "../../mcp/gateway/open-gateway.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
@@ -23,12 +24,15 @@ export function buildGateway(
   {
     account,
     storage,
+    inference: { contents },
     clock,
     logger,
     metrics,
   }: {
     account: Account;
     storage: Storage<AppTables>;
+    /** What keeps contents. */
+    inference: Pick<InferenceDependencies, "contents">;
     clock: Clock;
     logger: Logger;
     metrics: Metrics;
@@ -42,6 +46,7 @@ export function buildGateway(
     vault: account.providerKeyVault,
     clock,
     version,
+    contents,
     certificates,
     metrics,
     publicUrl,

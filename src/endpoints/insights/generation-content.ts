@@ -10,7 +10,7 @@ import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerTexts } from "./answer-texts.ts";
 
-/** The prompt and the answer of a request. */
+/** The prompt and the answer of a request, or the arguments and the result of a tool call. */
 const contentSchema = lazily(() =>
   z.object({
     data: z.object({
@@ -60,7 +60,8 @@ export const generationContent = defineEndpoint({
   description:
     "Contents are stored if PATCH /security/privacy enables keep_contents, for the number of days that the operator configured, and " +
     "never under zero data retention. A key can read only its own requests. input is the body of the request, output.raw the answer " +
-    "as it was sent. Each is cut at 262,144 characters; input_cut and output_cut report that. Answers 404 if nothing is stored.",
+    "as it was sent. For a call of an MCP server's tool, input has server, name and arguments, and output.raw is the result. Each is cut " +
+    "at 262,144 characters; input_cut and output_cut report that. Answers 404 if nothing is stored.",
   query: z.object({ id: z.string() }),
   response: contentSchema,
   encodeError: encodeContractError,

@@ -1,12 +1,10 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Content, KeptText } from "../../insights/archive/content-insert.ts";
+import { keptCharactersMax, keptText } from "../../insights/archive/kept-text.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Settled, Settlement } from "./settle.ts";
 import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
-
-/** The most characters that are kept of a request, and of an answer. */
-const keptCharactersMax = 256 * 1024;
 
 /** Stores prompts and answers for workspaces that keep them. */
 export interface ContentPort {
@@ -26,7 +24,7 @@ interface KeepingDependencies {
 }
 
 /** Returns whether a request asks for zero data retention, or for its answer not to be stored. */
-function asksForNone({ provider, store }: InferenceCall["body"]): boolean {
+export function asksForNone({ provider, store }: InferenceCall["body"]): boolean {
   const zdr =
     typeof provider === "object" && provider !== null && "zdr" in provider && provider.zdr === true;
   return zdr || store === false;
@@ -43,12 +41,6 @@ export const keptSinceMs = (
   contents === undefined || call.surface !== "chat" || asksForNone(call.body)
     ? undefined
     : contents.keptSinceMs(call.caller);
-
-/** Returns the beginning of a text, cut between whole characters. */
-const keptText = (text: string): KeptText =>
-  text.length <= keptCharactersMax
-    ? { text, isCut: false }
-    : { text: text.slice(0, keptCharactersMax).toWellFormed(), isCut: true };
 
 /** The frames of a stream, as far as they are kept. */
 export class KeptFrames {

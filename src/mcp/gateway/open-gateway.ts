@@ -9,6 +9,7 @@ import type { ProtocolServer } from "../protocol-server.ts";
 import { type AgentRequest, agentServer, type Settled } from "./agent-server.ts";
 import { Grants, type GrantTables } from "./grants.ts";
 import { HeldCalls } from "./held-calls.ts";
+import type { ToolContents } from "./kept-calls.ts";
 import { ServerConnections } from "./server-connections.ts";
 import { UpstreamServerStore, type UpstreamServerTables } from "./server-store.ts";
 import { ServerWatch } from "./server-health.ts";
@@ -41,6 +42,8 @@ interface GatewayParts {
   ledger: LedgerPort;
   clock: Clock;
   version: string;
+  /** Where arguments and results of calls are kept; absent where there is no archive. */
+  contents: ToolContents | undefined;
   /** All certificates that are trusted, in PEM; absent means the platform's own list. */
   certificates: readonly string[] | undefined;
   /** The workspace under whose key tokens are kept that all workspaces use. */
@@ -60,6 +63,7 @@ export function openMcpGateway(
     ledger,
     clock,
     version,
+    contents,
     certificates,
     operatorWorkspaceId,
     metrics,
@@ -81,6 +85,7 @@ export function openMcpGateway(
     watch,
     ledger,
     clock,
+    contents,
     publicUrl,
     onError,
   });

@@ -24,6 +24,7 @@ import { usdFromNano, usdPerMillionText, usdText } from "../../platform/kernel/m
 import type { ToolCaller } from "../mcp-service.ts";
 import { isNotConnected, type Grants } from "./grants.ts";
 import { answerMs } from "./held-calls.ts";
+import { keepCall, type ToolContents } from "./kept-calls.ts";
 import type { Listener, ServerConnections } from "./server-connections.ts";
 import type { ServerWatch } from "./server-health.ts";
 import { cappedResult } from "./tool-result.ts";
@@ -49,6 +50,8 @@ interface ToolCall {
   logLevel?: string | undefined;
   /** The `gen_` id of the request whose model calls; absent where an agent calls. */
   calledBy?: string | undefined;
+  /** Whether that request demands that nothing of it is kept. */
+  keepsNothing?: boolean | undefined;
   userAgent?: string | undefined;
 }
 
@@ -76,6 +79,8 @@ interface ToolCallsOptions {
   publicUrl(): string;
   ledger: LedgerPort;
   clock: Clock;
+  /** Where arguments and results are kept; absent where the gateway has no archive. */
+  contents: ToolContents | undefined;
   /** Receives charges that the database refused. */
   onError(error: unknown): void;
 }
@@ -126,6 +131,7 @@ export class ToolCalls {
         startedMs,
         status: "completed",
       });
+      this.keep(call, { generationId, result });
       return { ok: true, result, chargedNano, generationId };
     } catch (error) {
       if (error instanceof GatewayError) throw error;
@@ -196,6 +202,16 @@ export class ToolCalls {
       );
     const result = await this.options.connections.use(server, userOf(caller), work, listener);
     return cappedResult(result as CallToolResult, server.resultBytesMax);
+  }
+
+  private keep(
+    { caller, server, definition, given, keepsNothing = false }: ToolCall,
+    { generationId, result }: { generationId: string; result: CallToolResult },
+  ): void {
+    if (keepsNothing) return;
+    const { contents, clock } = this.options;
+    const tool = { server: server.id, tool: definition.name, given };
+    keepCall(contents, { ...tool, caller, generationId, surface, result, nowMs: clock.nowMs() });
   }
 
   private async hold(call: ToolCall, generationId: string): Promise<void> {

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client as McpClient, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import OpenAI from "openai";
 import { Client } from "pg";
 import { systemClock } from "../../../src/platform/kernel/clock.ts";
 import { newId } from "../../../src/platform/kernel/ids.ts";
 import { type ClickHouseServer, startClickHouse } from "../../support/clickhouse.ts";
-import { acme, testLlmKey } from "../../support/gateway.ts";
+import { acme, testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { migratedDatabase } from "../../support/postgres.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { startToolStage, type ToolStage } from "../mcp/gateway/tool-stage.ts";
 import { at, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { type Ask, allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
@@ -185,6 +188,143 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
     expect(await statusOf(workspaces.own, id)).toBe(404);
     await contents()?.erase();
     expect(await archived()).toBe(0);
+  }, 240_000);
+});
+
+describe("arguments and results of MCP tools", () => {
+  let stage: ToolStage;
+  let openai: OpenAI;
+  beforeAll(async () => {
+    const url = clickhouse.urlOf("tool_calls");
+    stage = await startToolStage({
+      archive: { url, reads: "older", keepDays: undefined, contentDays: 7 },
+    });
+    openai = new OpenAI({ apiKey: testLlmKey, baseURL: stage.gateway.baseUrl, maxRetries: 0 });
+  }, 240_000);
+  afterAll(() => stage.stop());
+
+  const as =
+    (secret: string): Ask =>
+    (method, path, body) =>
+      fetch(stage.gateway.baseUrl + path, {
+        method,
+        headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+  const own = as(testManagementKey);
+
+  async function keep(changes: Record<string, boolean>): Promise<void> {
+    const answer = await own("PATCH", "/security/privacy", changes);
+    expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)]);
+  }
+
+  async function createKey(): Promise<{ secret: string; hash: string }> {
+    const created: unknown = await (await own("POST", "/keys", { name: "another" })).json();
+    return { secret: textAt(created, "key"), hash: textAt(created, "data.hash") };
+  }
+
+  /** Calls a tool as an agent; gives the id of the call's record. */
+  async function call(secret = testLlmKey): Promise<string> {
+    const agent = new McpClient({ name: "agent", version: "1" });
+    await agent.connect(
+      new StreamableHTTPClientTransport(new URL(`${stage.gateway.origin}/mcp/docs`), {
+        requestInit: { headers: { authorization: `Bearer ${secret}` } },
+      }),
+    );
+    const result = await agent.callTool({ name: "search", arguments: { text: secretWord } });
+    await agent.close();
+    return String(result._meta?.["service/generation_id"]);
+  }
+
+  /** Has a model call the tool once. */
+  async function askModel(path: "chat" | "responses", asked: object): Promise<void> {
+    const model = "scripted/openai-chat";
+    const tools = [{ type: "mcp", server_label: "docs", require_approval: "never" }] as never;
+    const given = { text: secretWord };
+    stage.models.say(
+      { calls: [{ id: "call_search", name: "search", arguments: given }] },
+      { text: ["Done."] },
+    );
+    if (path === "responses")
+      await openai.responses.create({ model, input: "?", tools, ...asked, stream: false });
+    else {
+      const turns = [{ role: "user" as const, content: "?" }];
+      await openai.chat.completions.create({
+        model,
+        messages: turns,
+        tools,
+        ...asked,
+        stream: false,
+      });
+    }
+  }
+
+  /** The tool calls in the archive, once all contents that wait are there. */
+  async function archived(): Promise<Record<string, string>[]> {
+    await stage.gateway.app.insights.archive?.contents.round();
+    return clickhouse.ask(
+      "tool_calls",
+      "select request, answer from switchyard_contents where surface = 'mcp'",
+    );
+  }
+
+  test("are kept encrypted, for agents and for models, once the workspace keeps contents", async () => {
+    const before = await call();
+    await keep({ keep_contents: true });
+    const id = await call();
+    expect(await archived()).toHaveLength(1);
+    expect(await statusOf(own, before)).toBe(404);
+    const { data } = (await (await own("GET", `/generation/content?id=${id}`)).json()) as {
+      data: unknown;
+    };
+    expect(data).toMatchObject({
+      id,
+      surface: "mcp",
+      input: { server: "docs", name: "search", arguments: { text: secretWord } },
+      output: { completion: `found ${secretWord}`, reasoning: null },
+      input_cut: false,
+      output_cut: false,
+    });
+    expect(JSON.parse(textAt(data, "output.raw"))).toMatchObject({
+      content: [{ type: "text", text: `found ${secretWord}` }],
+    });
+    await askModel("chat", {});
+    await askModel("responses", {});
+    const rows = await archived();
+    expect(rows).toHaveLength(3);
+    expect(
+      rows.every(({ request, answer }) => /^v1\|/.test(`${request}`) && /^v1\|/.test(`${answer}`)),
+    ).toBe(true);
+    expect(JSON.stringify(rows)).not.toContain(secretWord);
+    expect(await statusOf(own, id)).toBe(200);
+    expect(stage.gateway.logLines.join()).not.toContain(secretWord);
+  }, 240_000);
+
+  test("can be read by the key that called, and are kept of management keys too", async () => {
+    await keep({ keep_contents: true });
+    const id = await call();
+    expect(await statusOf(as(testLlmKey), id)).toBe(200);
+    expect(await statusOf(as((await createKey()).secret), id)).toBe(404);
+    const administered = await call(testManagementKey);
+    expect(await statusOf(own, administered)).toBe(200);
+    expect(await statusOf(as(testLlmKey), administered)).toBe(404);
+  }, 240_000);
+
+  test("are not kept where the request, the key or the workspace forbids it", async () => {
+    await keep({ keep_contents: true });
+    const { secret, hash } = await createKey();
+    await own("PATCH", `/security/keys/${hash}`, { zdr: true });
+    const { length } = await archived();
+    expect(await statusOf(own, await call(secret))).toBe(404);
+    await askModel("chat", { store: false });
+    await askModel("responses", { store: false });
+    expect(await archived()).toHaveLength(length);
+    const kept = await call();
+    await keep({ keep_contents: false });
+    expect(await statusOf(own, kept)).toBe(404);
+    expect(await statusOf(own, await call())).toBe(404);
+    await stage.gateway.app.insights.archive?.contents.erase();
+    expect(await archived()).toEqual([]);
   }, 240_000);
 });
 

@@ -1,5 +1,6 @@
 import type { ClientDialect } from "../../../inference/dialects/dialect.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import { asksForNone } from "../../../inference/pipeline/keep-content.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { GatewayTool, GatewayTools } from "./gateway-tools.ts";
 import { roundCall } from "./round-call.ts";
@@ -179,7 +180,9 @@ export class DialogueRounds {
     if (tool.search !== undefined && (this.searchesBegun += 1) > tool.search.usesMax)
       return unmadeRun(`The request allows ${tool.search.usesMax} searches (max_uses).`);
     const { caller, generationId: calledBy } = call;
-    const ran = await runTool(deps.toolCalls, { tool, argumentsText, caller, signal, calledBy });
+    const keepsNothing = asksForNone(call.body);
+    const run = { tool, argumentsText, caller, signal, calledBy, keepsNothing };
+    const ran = await runTool(deps.toolCalls, run);
     this.usage.addTool(ran.chargedNano);
     return ran;
   }

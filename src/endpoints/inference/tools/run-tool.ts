@@ -100,6 +100,8 @@ export async function runTool(
     caller: LlmKeyCaller;
     signal: AbortSignal;
     calledBy: string;
+    /** Whether the request demands that nothing of it is kept. */
+    keepsNothing: boolean;
   },
 ): Promise<RanTool> {
   const given = argumentsOf(argumentsText);

@@ -1,5 +1,6 @@
 import { openaiResponses } from "../../../../inference/dialects/openai-responses/index.ts";
 import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
+import { asksForNone } from "../../../../inference/pipeline/keep-content.ts";
 import {
   outputItems,
   type ResponseItem,
@@ -273,7 +274,9 @@ export class ResponseRounds {
     this.callsMade += 1;
     if (this.callsMade > this.callsMax) return pastBound(this.callsMax);
     const { caller, generationId: calledBy } = call;
-    const ran = await runTool(deps.toolCalls, { tool, argumentsText, caller, signal, calledBy });
+    const keepsNothing = asksForNone(call.body);
+    const run = { tool, argumentsText, caller, signal, calledBy, keepsNothing };
+    const ran = await runTool(deps.toolCalls, run);
     this.usage.addTool(ran.chargedNano);
     this.pages.push(...(ran.pages ?? []));
     return ran;
