@@ -29,7 +29,7 @@ import {
 } from "../inference/answer-call.ts";
 import { originOf, rateClassOf, whileCounted } from "../inference/read-call.ts";
 import { fitPictures } from "./fit-pictures.ts";
-import { mediaHeaders, readMedia, type MediaBody } from "./read-media.ts";
+import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
 
 const mib = 1024 * 1024;
 
@@ -103,6 +103,7 @@ const endpointAt = ({ path, summary, operation, form = "openai", fields, files }
       Dependencies,
       | "inference"
       | "presets"
+      | "directory"
       | "spool"
       | "files"
       | "hostedFiles"
@@ -155,7 +156,11 @@ export const imageEdits = endpointAt({
       .describe("Pictures by data URL or https URL, in JSON."),
     input_fidelity: z.enum(["low", "high"]).optional(),
   }),
-  files: () => ({ image: file().optional(), mask: file().optional() }),
+  files: () => ({
+    image: file().optional(),
+    mask: file().optional(),
+    markup: file().optional(),
+  }),
 });
 
 /** Makes variations of a picture (OpenAI's `POST /images/variations`). */
@@ -220,6 +225,7 @@ interface Asked {
     Dependencies,
     | "inference"
     | "presets"
+    | "directory"
     | "spool"
     | "files"
     | "hostedFiles"
@@ -232,7 +238,11 @@ interface Asked {
 
 async function answerImages(context: RequestContext, asked: Asked): Promise<Reply> {
   const { dependencies } = asked;
-  const sent = await readMedia(context, { services: dependencies, limits });
+  const sent = await readMedia(context, {
+    services: dependencies,
+    limits,
+    settings: presetSettings.images,
+  });
   try {
     return await answerOnceFor(
       dependencies.idempotentAnswers,
@@ -272,9 +282,17 @@ function answerSent(
   );
 }
 
-/** The members that routing and records read; pictures are none of them. */
-const routingMembers = (body: Record<string, unknown>): Record<string, unknown> => {
-  const { image: _image, images: _images, mask: _mask, input_references: _inputs, ...rest } = body;
+/** Returns the members that routing and records read; pictures and sound are none of them. */
+export const routingMembers = (body: Record<string, unknown>): Record<string, unknown> => {
+  const {
+    image: _image,
+    images: _images,
+    mask: _mask,
+    markup: _markup,
+    input_references: _inputs,
+    input_audio: _sound,
+    ...rest
+  } = body;
   return rest;
 };
 
@@ -292,6 +310,7 @@ async function withCheckedPictures(request: ImageRequest): Promise<ImageRequest>
     ...request,
     pictures: await Promise.all(request.pictures.map((picture) => checked(picture, "image"))),
     mask: request.mask && (await checked(request.mask, "mask")),
+    markup: request.markup && (await checked(request.markup, "markup")),
   };
 }
 

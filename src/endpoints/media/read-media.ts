@@ -34,7 +34,10 @@ export interface MediaBody {
   close(): Promise<void>;
 }
 
-type Services = Pick<Dependencies, "spool" | "presets" | "inference" | "files">;
+type Services = Pick<
+  Dependencies,
+  "spool" | "presets" | "inference" | "files" | "directory" | "clock"
+>;
 
 /** What a route accepts. */
 interface MediaLimits {
@@ -51,16 +54,19 @@ interface MediaLimits {
  */
 export async function readMedia(
   context: RequestContext,
-  { services, limits }: { services: Services; limits: MediaLimits },
+  { services, limits, settings }: { services: Services; limits: MediaLimits } & OfPreset,
 ): Promise<MediaBody> {
   const type = context.request.headers.get("content-type");
   const read = /^multipart\/form-data\b/i.test(type ?? "")
     ? await readForm(context, { services, limits })
     : await readJson(context, limits);
   try {
-    const stored = { files: services.files, fileBytesMax: limits.fileBytesMax };
-    const whole = await withStoredUploads(context, read, stored);
-    return { ...whole, ...withPreset(context, { services, body: whole.body }) };
+    return await completed(context, {
+      read,
+      services,
+      settings,
+      fileBytesMax: limits.fileBytesMax,
+    });
   } catch (error) {
     await read.close();
     throw error;
@@ -68,6 +74,34 @@ export async function readMedia(
 }
 
 type ReadBody = Omit<MediaBody, "presetId">;
+
+/** The settings of a preset that each surface takes; those of other surfaces are left out. */
+export const presetSettings = {
+  images: ["size", "quality"],
+  speech: ["voice", "instructions"],
+  transcriptions: ["language"],
+} as const;
+
+interface OfPreset {
+  settings: readonly string[];
+}
+
+/**
+ * Returns a request with the files of the workspace that it names, and with its preset. Throws
+ * `GatewayError`.
+ */
+export async function completed<Read extends Pick<MediaBody, "body" | "uploads">>(
+  context: RequestContext,
+  {
+    read,
+    services,
+    fileBytesMax,
+    settings,
+  }: { read: Read; services: Omit<Services, "spool">; fileBytesMax: number } & OfPreset,
+): Promise<Read & Pick<MediaBody, "presetId">> {
+  const whole = await withStoredUploads(context, read, { files: services.files, fileBytesMax });
+  return { ...whole, ...withPreset(context, { services, body: whole.body, settings }) };
+}
 
 async function readJson(
   { request }: RequestContext,
@@ -185,11 +219,13 @@ function merged(
   return Object.fromEntries(object);
 }
 
-/** Writes a preset's settings of pictures and sound. */
-const presetFields = {
-  settings: (config: Readonly<Record<string, unknown>>, body: Readonly<Record<string, unknown>>) =>
+type Members = Readonly<Record<string, unknown>>;
+
+/** Returns how a preset's settings of pictures or sound are written. */
+const presetFieldsOf = ({ settings }: OfPreset) => ({
+  settings: (config: Members, body: Members) =>
     Object.fromEntries(
-      ["size", "quality", "voice", "instructions", "language"].flatMap((name) =>
+      settings.flatMap((name) =>
         config[name] === undefined || (body[name] ?? undefined) !== undefined
           ? []
           : [[name, config[name]]],
@@ -197,11 +233,15 @@ const presetFields = {
     ),
   hasSystem: () => true,
   systemMember: () => undefined,
-};
+});
 
 function withPreset(
   context: RequestContext,
-  { services, body }: { services: Services; body: Record<string, unknown> },
+  {
+    services,
+    body,
+    settings,
+  }: { services: Omit<Services, "spool">; body: Record<string, unknown> } & OfPreset,
 ): Pick<MediaBody, "body" | "presetId"> {
   const { workspace } = context.caller as LlmKeyCaller;
   const model = body["model"];
@@ -209,10 +249,12 @@ function withPreset(
     return { body, presetId: undefined };
   const used = usePreset(services.presets, {
     workspaceId: workspace.id,
-    presetFields,
+    presetFields: presetFieldsOf({ settings }),
     text: JSON.stringify(body),
     body,
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
   });
-  return { body: { ...used.body }, presetId: used.preset?.id };
+  const presetId = used.preset?.id;
+  if (presetId !== undefined) services.directory.uses.note(presetId, services.clock.nowMs());
+  return { body: { ...used.body }, presetId };
 }

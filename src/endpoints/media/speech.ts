@@ -20,7 +20,7 @@ import {
   rateClassOf,
   whileCounted,
 } from "../inference/read-call.ts";
-import { mediaHeaders, readMedia, type MediaBody } from "./read-media.ts";
+import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
 
 const names = { names: unreachable } as const;
 
@@ -28,7 +28,14 @@ const names = { names: unreachable } as const;
 export const audioSpeech = defineEndpoint<
   Pick<
     Dependencies,
-    "inference" | "presets" | "spool" | "files" | "idempotentAnswers" | "counters" | "clock"
+    | "inference"
+    | "presets"
+    | "directory"
+    | "spool"
+    | "files"
+    | "idempotentAnswers"
+    | "counters"
+    | "clock"
   >
 >({
   method: "POST",
@@ -66,7 +73,14 @@ async function answerSpeech(
   context: RequestContext,
   dependencies: Pick<
     Dependencies,
-    "inference" | "presets" | "spool" | "files" | "idempotentAnswers" | "counters" | "clock"
+    | "inference"
+    | "presets"
+    | "directory"
+    | "spool"
+    | "files"
+    | "idempotentAnswers"
+    | "counters"
+    | "clock"
   >,
 ): Promise<Answer> {
   const sent = await readMedia(context, {
@@ -76,6 +90,7 @@ async function answerSpeech(
       jsonBytesMax: inferenceBodyBytesMax,
       fileBytesMax: 0,
     },
+    settings: presetSettings.speech,
   });
   return answerOnceFor(
     dependencies.idempotentAnswers,

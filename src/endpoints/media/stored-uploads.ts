@@ -13,6 +13,7 @@ const fields: Readonly<Record<string, string>> = {
   image: "image",
   input_references: "image",
   mask: "mask",
+  markup: "markup",
   file: "file",
   file_id: "file",
   input_audio: "file",

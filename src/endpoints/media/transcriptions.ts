@@ -22,7 +22,7 @@ import {
   wholeText,
 } from "../inference/answer-call.ts";
 import { originOf, rateClassOf, whileCounted } from "../inference/read-call.ts";
-import { mediaHeaders, readMedia, type MediaBody } from "./read-media.ts";
+import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
 
 const mib = 1024 * 1024;
 const names = { names: unreachable } as const;
@@ -59,6 +59,7 @@ const endpointAt = ({ path, summary, task, more }: Place) =>
       Dependencies,
       | "inference"
       | "presets"
+      | "directory"
       | "spool"
       | "files"
       | "audioBytesMax"
@@ -111,6 +112,7 @@ interface Asked {
     Dependencies,
     | "inference"
     | "presets"
+    | "directory"
     | "spool"
     | "files"
     | "audioBytesMax"
@@ -130,6 +132,7 @@ async function answerTranscription(context: RequestContext, asked: Asked): Promi
       jsonBytesMax: Math.min(64 * mib, Math.ceil(fileBytesMax * 1.4)),
       fileBytesMax,
     },
+    settings: presetSettings.transcriptions,
   });
   try {
     return await answerOnceFor(

@@ -28,7 +28,12 @@ export const googleAudio: SoundDialect = {
       task === "translate"
         ? "Translate what is said in this audio into English."
         : "Transcribe this audio word by word, in the language that is spoken.";
+    const temperature = request.fields["temperature"];
     const json = {
+      // Forms write numbers as text.
+      ...(temperature !== undefined && {
+        generationConfig: { temperature: Number(temperature) },
+      }),
       contents: [
         {
           role: "user",

@@ -47,7 +47,7 @@ export const openaiAudio: SoundDialect = {
       ...request.fields,
       model: upstreamModel,
       input: request.input,
-      voice: request.voice === "" ? "alloy" : request.voice,
+      voice: request.isVoiceId ? { id: request.voice } : request.voice || "alloy",
       instructions: isOld ? undefined : request.instructions,
       response_format: request.format,
       speed: request.speed === 1 ? undefined : request.speed,

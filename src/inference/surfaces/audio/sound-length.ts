@@ -44,7 +44,7 @@ function wavMs(head: Buffer, size: number): number | undefined {
     if (name === "fmt " && at + 20 <= head.length) {
       // Formats other than samples (1), floats (3) and extended ones are compressed.
       if (![1, 3, 0xfffe].includes(head.readUInt16LE(at + 8))) return undefined;
-      bytesPerSecond = head.readUInt32LE(at + 16);
+      bytesPerSecond = wavRate(head, at);
     }
     if (name === "data")
       return bytesPerSecond === 0
@@ -53,6 +53,22 @@ function wavMs(head: Buffer, size: number): number | undefined {
     at += 8 + length + (length % 2);
   }
   return undefined;
+}
+
+/**
+ * Returns the bytes of a second of a WAV. Its header names them twice, and readers do not agree on
+ * which they believe, so the smaller counts: it makes the sound longer.
+ */
+function wavRate(head: Buffer, at: number): number {
+  const told = head.readUInt32LE(at + 16);
+  if (at + 24 > head.length) return told;
+  const [channels, samples, bits] = [
+    head.readUInt16LE(at + 10),
+    head.readUInt32LE(at + 12),
+    head.readUInt16LE(at + 22),
+  ];
+  const counted = channels * samples * Math.ceil(bits / 8);
+  return told === 0 || counted === 0 ? Math.max(told, counted) : Math.min(told, counted);
 }
 
 /** Returns the length that a container tells; undefined where it cannot be read. */

@@ -9,6 +9,8 @@ export interface SpeechRequest {
   input: string;
   /** A voice by its name or id. */
   voice: string;
+  /** Whether it was named as an object with an id, as OpenAI's own voices of an account are. */
+  isVoiceId: boolean;
   instructions: string | undefined;
   /** Such as `mp3`; undefined where none was asked for. */
   format: string | undefined;
@@ -72,6 +74,7 @@ export function readSpeechRequest(body: Fields): SpeechRequest {
     model: text(body, "model") ?? "",
     input,
     voice: voiceOf(body["voice"]),
+    isVoiceId: !isAbsent(body["voice"]) && typeof body["voice"] !== "string",
     instructions: text(body, "instructions"),
     format,
     speed,
@@ -99,7 +102,8 @@ const tokensPerSecond = 20;
 /** Returns what speaking a text uses at most, for its hold. */
 export function expectedSpeech({ input, instructions = "", speed }: SpeechRequest): Usage {
   const { length } = [...input];
-  const seconds = Math.ceil(length / charactersPerSecondLeast / Math.min(1, speed)) + 2;
+  const seconds =
+    Math.ceil(spokenLength(input) / charactersPerSecondLeast / Math.min(1, speed)) + 2;
   return {
     characters: length,
     inputTokens: tokensOf(input) + tokensOf(instructions),
@@ -108,7 +112,23 @@ export function expectedSpeech({ input, instructions = "", speed }: SpeechReques
   };
 }
 
-const tokensOf = (said: string): number => Math.ceil(said.length / 3);
+// Bytes, since a character of other scripts is about a token.
+const tokensOf = (said: string): number => Math.ceil(Buffer.byteLength(said) / 3);
+
+/** Letters that take as long to speak as one syllable of Chinese, Japanese or Korean. */
+const lettersOfSyllable = 3;
+/** Letters that take as long as a digit or a sign, which is spoken as a word. */
+const lettersOfSign = 5;
+
+/** Returns how long a text is when it is spoken, counted in letters of an alphabet. */
+function spokenLength(said: string): number {
+  let letters = 0;
+  for (const character of said) {
+    if (/[\p{N}\p{S}%&#@]/u.test(character)) letters += lettersOfSign;
+    else letters += (character.codePointAt(0) ?? 0) >= 0x2e80 ? lettersOfSyllable : 1;
+  }
+  return letters;
+}
 
 /** What a provider sent, as far as it is known. */
 interface Spoken {

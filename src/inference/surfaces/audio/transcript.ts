@@ -105,7 +105,7 @@ export function expectedSound({ length, prompt = "" }: TranscriptionRequest): Us
     inputAudioMs: length.heldMs,
     // Google counts 32 tokens for a second, OpenAI 10.
     inputAudioTokens: seconds * 32,
-    inputTokens: Math.ceil(prompt.length / 4) + 128,
+    inputTokens: Math.ceil(Buffer.byteLength(prompt) / 4) + 128,
     outputTokens: seconds * 10 + 64,
   };
 }

@@ -32,8 +32,8 @@ export const googleImages: ImageDialect = {
 };
 
 /** Names the fields of a request that Google has no form for. */
-function lossesOf({ fields }: ImageRequest, names: readonly string[]): Loss[] {
-  return Object.keys(fields)
+function lossesOf({ fields, markup }: ImageRequest, names: readonly string[]): Loss[] {
+  return [...Object.keys(fields), ...(markup === undefined ? [] : ["markup"])]
     .filter((field) => !names.includes(field) && field !== "response_format")
     .map((field) => ({ field, reason: "Google has no such field" }));
 }

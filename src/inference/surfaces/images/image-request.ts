@@ -32,6 +32,8 @@ export interface ImageRequest {
   outputFormat: string | undefined;
   pictures: readonly Picture[];
   mask: Picture | undefined;
+  /** A transparent picture over the first one, whose strokes show what is to change. */
+  markup: Picture | undefined;
   /** The members of the request, without those that the gateway reads itself. */
   fields: Fields;
 }
@@ -53,6 +55,7 @@ const ownMembers: ReadonlySet<string> = new Set([
   "images",
   "input_references",
   "mask",
+  "markup",
   "stream",
 ]);
 
@@ -154,14 +157,22 @@ function picturesOf(body: Fields, uploads: readonly Upload[]): Picture[] {
   return [];
 }
 
-function maskOf(body: Fields, uploads: readonly Upload[]): Picture | undefined {
-  const upload = uploads.find(({ field }) => field === "mask");
+/** Returns the picture of a member that lies over the first one: `mask` or `markup`. */
+function overlayOf(
+  name: "mask" | "markup",
+  { body, uploads }: { body: Fields; uploads: readonly Upload[] },
+): Picture | undefined {
+  const upload = uploads.find(({ field }) => field === name);
   if (upload !== undefined) {
     const { field: _, ...file } = upload;
     return { file };
   }
-  return isAbsent(body["mask"]) ? undefined : pictureOf(body["mask"], "mask");
+  return isAbsent(body[name]) ? undefined : pictureOf(body[name], name);
 }
+
+/** Returns a member as JSON has it; forms write numbers as text. */
+const memberOf = (body: Fields, name: string): unknown =>
+  Object.hasOwn(ranges, name) ? numberIn(body, name) : body[name];
 
 /** Throws for members that exclude each other (OpenAI's reference of `images.generate`). */
 function checkTogether(body: Fields, { stream, count }: { stream: boolean; count: number }): void {
@@ -191,6 +202,19 @@ function checkPictures(operation: ImageOperation, pictures: readonly Picture[]):
   if (pictures.length > most) throw refusal("image", `may be sent at most ${most} times.`);
 }
 
+/** Throws for a mask or markup without a picture below it, and for both together. */
+function checkOverlays(
+  overlays: Pick<ImageRequest, "mask" | "markup">,
+  pictures: readonly Picture[],
+): void {
+  for (const name of ["mask", "markup"] as const) {
+    if (overlays[name] !== undefined && pictures.length === 0)
+      throw refusal(name, "needs an image; call /images/edits.");
+  }
+  if (overlays.mask !== undefined && overlays.markup !== undefined)
+    throw refusal("markup", "cannot be combined with mask; send one of them.");
+}
+
 /** Reads and checks a request for pictures. Throws `GatewayError` that names the field. */
 export function readImageRequest(
   body: Fields,
@@ -212,6 +236,9 @@ export function readImageRequest(
   checkTogether(body, { stream, count });
   const pictures = picturesOf(body, uploads);
   checkPictures(operation === "generations" && pictures.length > 0 ? "edits" : operation, pictures);
+  const mask = overlayOf("mask", { body, uploads });
+  const markup = overlayOf("markup", { body, uploads });
+  checkOverlays({ mask, markup }, pictures);
   return {
     operation: operation === "generations" && pictures.length > 0 ? "edits" : operation,
     form,
@@ -226,9 +253,12 @@ export function readImageRequest(
     answersIn: choiceIn(body, "response_format") as ImageRequest["answersIn"],
     outputFormat: choiceIn(body, "output_format"),
     pictures,
-    mask: maskOf(body, uploads),
+    mask,
+    markup,
     fields: Object.fromEntries(
-      Object.entries(body).filter(([name, value]) => !ownMembers.has(name) && !isAbsent(value)),
+      Object.keys(body)
+        .filter((name) => !ownMembers.has(name) && !isAbsent(body[name]))
+        .map((name) => [name, memberOf(body, name)]),
     ),
   };
 }

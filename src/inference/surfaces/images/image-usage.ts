@@ -1,7 +1,6 @@
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
 import { withoutUndefined, CountReader } from "../../dialects/shared/wire-fields.ts";
 import { fieldsOf, type Fields } from "../read-fields.ts";
-import { tokensOfTexts } from "../surface-call.ts";
 import { pixelsOf, type ImageRequest } from "./image-request.ts";
 
 /** A provider's count of tokens for pictures. */
@@ -131,10 +130,12 @@ function tokensEach({ size, quality }: Pick<ImageRequest, "size" | "quality">): 
  * number of pictures that came, or that were asked for.
  */
 export function expectedUsage(request: ImageRequest, made = request.count): Usage {
-  const { partials, pictures, mask, stream, prompt } = request;
-  const inputs = pictures.length + (mask === undefined ? 0 : 1);
+  const { partials, pictures, mask, markup, stream, prompt } = request;
+  const overlays = [mask, markup].filter((picture) => picture !== undefined);
+  const inputs = pictures.length + overlays.length;
   return withoutUndefined<Usage>({
-    inputTokens: tokensOfTexts([prompt]) + 16,
+    // Bytes, since a character of other scripts is about a token.
+    inputTokens: Math.ceil(Buffer.byteLength(prompt) / 4) + 16,
     inputImageTokens: inputs === 0 ? undefined : inputs * inputTokensEach,
     outputImages: made,
     outputImageTokens: made * (tokensEach(request) + (stream ? partials * partialTokens : 0)),

@@ -114,20 +114,25 @@ function encodeForOpenai(request: ImageRequest, { route }: AdaptedRoute): ImageE
 }
 
 /** Returns the members of a request whose pictures stand elsewhere and are read by the provider. */
-function linkedPictures({ pictures, mask }: ImageRequest): Fields {
+function linkedPictures({ pictures, mask, markup }: ImageRequest): Fields {
   const linkOf = (picture: Picture): Fields => {
     if ("url" in picture) return { image_url: picture.url };
     throw refusal("images", "must all be https URLs, or all be files or data URLs.");
   };
-  return { images: pictures.map(linkOf), ...(mask && { mask: linkOf(mask) }) };
+  return {
+    images: pictures.map(linkOf),
+    ...(mask && { mask: linkOf(mask) }),
+    ...(markup && { markup: linkOf(markup) }),
+  };
 }
 
 /** Returns the form of an edit: one picture as `image`, several as `image[]`, as OpenAI's SDKs do. */
-function formOf({ pictures, mask }: ImageRequest, members: Fields): FormField[] {
+function formOf({ pictures, mask, markup }: ImageRequest, members: Fields): FormField[] {
   const name = pictures.length === 1 ? "image" : "image[]";
   const files = [
     ...pictures.map((picture) => [name, picture] as const),
     ...(mask ? [["mask", mask] as const] : []),
+    ...(markup ? [["markup", markup] as const] : []),
   ];
   return [
     ...Object.entries(members).flatMap(([key, value]) => formFieldsOf(key, value)),
@@ -180,9 +185,9 @@ const inlineOf = ({ file }: Extract<Picture, { file: unknown }>): InlineFile =>
   new InlineFile(file.content, file.type ?? "image/png");
 
 /** Returns the members that are sent, and a loss for each that is not. */
-function kept(fields: Fields, names: readonly string[], vendor: string) {
+function kept({ fields, markup }: ImageRequest, names: readonly string[], vendor: string) {
   const isKept = ([name]: readonly [string, unknown]): boolean => names.includes(name);
-  const entries = Object.entries(fields);
+  const entries = Object.entries({ ...fields, ...(markup && { markup }) });
   return {
     fields: Object.fromEntries(entries.filter(isKept)),
     losses: entries
@@ -195,11 +200,7 @@ const asRatio: Loss = { field: "size", reason: "sent as the nearest aspect ratio
 
 /** xAI knows aspect ratios in place of sizes. Source: https://docs.x.ai/docs/guides/image-generations */
 function encodeForXai(request: ImageRequest, { route }: AdaptedRoute): ImageExchange {
-  const { fields, losses } = kept(
-    request.fields,
-    ["n", "aspect_ratio", "resolution", "user"],
-    "xAI",
-  );
+  const { fields, losses } = kept(request, ["n", "aspect_ratio", "resolution", "user"], "xAI");
   const ratio = request.aspectRatio ?? nearestRatio(request.size);
   const pictures = request.pictures.map((picture) => {
     if ("url" in picture) return { url: picture.url, type: "image_url" };
@@ -244,7 +245,7 @@ function encodeForTogether(request: ImageRequest, { route }: AdaptedRoute): Imag
     "width",
     "height",
   ];
-  const { fields, losses } = kept(request.fields, names, "Together");
+  const { fields, losses } = kept(request, names, "Together");
   const [width, height] = pixelsOf(request.size) ?? [];
   if (request.operation !== "generations" && request.mask !== undefined)
     throw refusal("mask", "Together takes no masks.");
