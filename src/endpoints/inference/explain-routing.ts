@@ -10,11 +10,18 @@ import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
 import { outputCapFor } from "../../inference/pipeline/hold/take-hold.ts";
 import { noRoute, trailOf, type PlanTrail } from "../../inference/pipeline/plan-call.ts";
 import { estimatedCostNano, type Candidate } from "../../inference/routing/candidate.ts";
+import type { MediaUse } from "../../billing/ledger/media-price.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { chatReader } from "./chat-completions.ts";
-import { inferenceBodyBytesMax, readCall, type CallServices } from "./read-call.ts";
+import { explainedCall, mediaSurfaceOf } from "../media/explained-call.ts";
+import {
+  inferenceBodyBytesMax,
+  readCall,
+  readSurfaceBody,
+  type CallServices,
+} from "./read-call.ts";
 
 /** Output tokens that a cost estimate assumes where the request names no cap, as holds do. */
 const outputTokensDefault = 4_096;
@@ -55,16 +62,18 @@ function candidateObject(
     position,
     inputTokens,
     outputTokens,
+    mediaAt,
     holdOutcome,
   }: {
     position: number;
     inputTokens: number;
     outputTokens: number;
+    mediaAt: InferenceCall["requirements"]["mediaAt"];
     holdOutcome: HoldOutcome;
   },
 ): Record<string, unknown> {
   const { model, route, router, reason, credential } = candidate;
-  const costNano = estimatedCostNano(candidate, { inputTokens, outputTokens });
+  const costNano = estimatedCostNano(candidate, { inputTokens, outputTokens, mediaAt });
   return {
     position,
     provider: route.provider.id,
@@ -106,6 +115,9 @@ function explanation(
       : holdOutcome instanceof GatewayError
         ? holdOutcome
         : undefined;
+  const { mediaAt } = requirements;
+  const [first] = candidates;
+  const media: MediaUse | undefined = first && mediaAt?.(first.route);
   const worstNano = holdCeiling(candidates, { inputTokens, ...requirements });
   const heldNano =
     holdOutcome === undefined || holdOutcome instanceof GatewayError
@@ -115,11 +127,15 @@ function explanation(
     object: "routing.explanation",
     requested_model: trail.requestedModel,
     candidates: candidates.map((candidate, position) =>
-      candidateObject(candidate, { position, inputTokens, outputTokens, holdOutcome }),
+      candidateObject(candidate, { position, inputTokens, outputTokens, mediaAt, holdOutcome }),
     ),
     left_out: leftOut.map(({ provider, model, rule }) => ({ provider, model, rule })),
     session_moved: trail.moved,
-    estimate: { input_tokens: inputTokens, output_tokens_max: outputTokens },
+    estimate: {
+      input_tokens: inputTokens,
+      output_tokens_max: outputTokens,
+      ...(media !== undefined && { parts: media.usage }),
+    },
     worst_case_usd: usdFromNano(worstNano),
     hold_usd: usdFromNano(heldNano),
     error:
@@ -130,7 +146,7 @@ function explanation(
 }
 
 /** Returns which candidates would serve a request, in which order and why, without sending it. */
-export const explainRouting = defineEndpoint<CallServices>({
+export const explainRouting = defineEndpoint<CallServices & Pick<Dependencies, "audioBytesMax">>({
   method: "POST",
   path: "/routing/explain",
   base: "api",
@@ -139,9 +155,10 @@ export const explainRouting = defineEndpoint<CallServices>({
   unaudited: true,
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
-  summary: "Explain the routing of a chat request.",
+  summary: "Explain the routing of a request.",
   description:
-    "Takes the body of POST /chat/completions and sends no request to a provider. Returns the candidates in the order in which they " +
+    "Takes the body of POST /chat/completions, or the JSON body of a request for pictures, speech or a transcript, and sends no " +
+    "request to a provider. Returns the candidates in the order in which they " +
     "would be tried, each with its reason, its possible cost and, if the caller can pay it alone, its output cap; the routes that " +
     "were excluded, each with the rule; the maximum cost of the request; and the amount that would be held now. For management keys " +
     "and signed-in people, the answer applies to their workspace, as for a key without limits of its own.",
@@ -159,7 +176,13 @@ export const explainRouting = defineEndpoint<CallServices>({
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
     if (context.caller.kind !== "anonymous") context.caller = routedCaller(context.caller);
-    const call = await readCall(context, chatReader, dependencies);
+    const received = await readSurfaceBody(context);
+    const { body } = received;
+    const surface = mediaSurfaceOf(context, body, dependencies);
+    const call: InferenceCall =
+      surface === undefined
+        ? await readCall(context, { ...chatReader, received }, dependencies)
+        : await explainedCall(context, { surface, body, services: dependencies });
     const trail = trailOf(dependencies.inference, call);
     return context.json(
       explanation(

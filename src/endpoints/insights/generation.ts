@@ -46,23 +46,35 @@ const partNames: Readonly<Record<string, string>> = {
   outputImageTokens: "tokens of images made",
   searches: "searches",
   toolCalls: "tool calls",
-  outputImages: "images made",
-  inputAudioMs: "milliseconds of audio sent",
-  outputAudioMs: "milliseconds of audio made",
   characters: "characters spoken",
-  outputVideoMs: "milliseconds of video made",
   request: "request",
 };
 
-const lineWords = ({
+/** Units of parts whose prices are not per million, with the quantity of the part in one unit. */
+const partUnits: Readonly<Record<string, { name: string; size: number; per: string }>> = {
+  outputImages: { name: "images made", size: 1, per: "each" },
+  inputAudioMs: { name: "minutes of audio sent", size: 60_000, per: "per minute" },
+  outputAudioMs: { name: "minutes of audio made", size: 60_000, per: "per minute" },
+  outputVideoMs: { name: "seconds of video made", size: 1_000, per: "per second" },
+};
+
+/** Returns a number without the noise of binary fractions. */
+const rounded = (value: number): number => Number(value.toPrecision(12));
+
+function lineWords({
   part,
   quantity,
   usd_per_million: price,
   amount_usd: amount,
-}: ChargeLineObject): string =>
-  part === "request"
-    ? `The request itself cost $${amount}.`
-    : `${quantity} ${partNames[part] ?? part} at $${price} per million made $${amount}.`;
+}: ChargeLineObject): string {
+  if (part === "request") return `The request itself cost $${amount}.`;
+  const unit = partUnits[part];
+  if (unit === undefined)
+    return `${quantity} ${partNames[part] ?? part} at $${price} per million made $${amount}.`;
+  const { name, size, per } = unit;
+  const each = rounded((price * size) / 1e6);
+  return `${rounded(quantity / size)} ${name} at $${each} ${per} made $${amount}.`;
+}
 
 /** Returns a sentence about each failed attempt. */
 const failureWords = ({ attempts }: GenerationRecord, opening: string): string[] =>

@@ -1,5 +1,6 @@
 import { heldMedia, type MediaUse } from "../../billing/ledger/media-price.ts";
 import { chargeFor, effectivePrice, type PriceVector } from "../../billing/ledger/price.ts";
+import { nanoFromPico } from "../../platform/kernel/money.ts";
 import type { KeyUse } from "../../byok/provider-key-usage.ts";
 import { isFreeRoute, type CatalogModel, type UpstreamRoute } from "../catalog/model.ts";
 import type { Cutoff, HealthWindows, ProviderWindows } from "./health-windows.ts";
@@ -132,10 +133,21 @@ function comparable(vector: PriceVector): number {
  */
 export function estimatedCostNano(
   { model, route, credential }: Candidate,
-  expected: { inputTokens: number; outputTokens: number },
+  {
+    mediaAt,
+    ...expected
+  }: {
+    inputTokens: number;
+    outputTokens: number;
+    mediaAt?: ((route: UpstreamRoute) => MediaUse) | undefined;
+  },
 ): bigint | undefined {
   if (credential !== undefined || isFreeRoute(model, route)) return 0n;
-  return route.price === undefined ? undefined : chargeFor(route.price, expected);
+  const { price } = route;
+  if (price === undefined) return undefined;
+  const nano = chargeFor(price, expected);
+  if (mediaAt === undefined) return nano;
+  return nano + nanoFromPico(heldMedia(price, { vector: price.base, use: mediaAt(route) }));
 }
 
 /** The fields that all candidates of one requested model or router share. */
