@@ -4,6 +4,7 @@ import { doors } from "./doors-contract.ts";
 import { mcpRows } from "./mcp-contract.ts";
 import { operatorRows } from "./operator-contract.ts";
 import { filesAndBatches } from "./file-contract.ts";
+import { customerRows } from "./customer-contract.ts";
 import { runs } from "./run-contract.ts";
 import type { Scope } from "../../../src/identity/keys/scopes.ts";
 
@@ -193,6 +194,7 @@ export const contract: Record<string, ContractRow> = {
   ...doors,
   ...mcpRows,
   ...runs,
+  ...customerRows,
   "POST /mcp/oauth/token": { without: "open", accepted: 400 },
   "POST /oauth/revoke": { without: "open", accepted: 400 },
   "POST /mcp/oauth/revoke": { without: "open", accepted: 400 },

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
 import type { Batch } from "openai/resources/batches";
 import { testLlmKey } from "../../support/gateway.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 import { endProcesses, type GatewayProcess, startProcess } from "../../support/process.ts";
 import { StrictBatches } from "../../support/strict-batches/strict-batches.ts";
 
@@ -87,8 +88,8 @@ test("a killed gateway's successor charges a provider's batch, each line once", 
     endpoint: "/v1/chat/completions",
     completion_window: "24h",
   });
-  await until(gateway, id, ({ provider }) => provider === "openai");
-  // While the provider works on it.
+  // The provider works on it; the gateway may not have learned that yet.
+  await pollUntil(() => vendors.batches.length === 1);
   await gateway.kill9();
   vendors.stallsAfterLines = 100;
   vendors.isDone = true;
