@@ -10,6 +10,7 @@ import {
 } from "../../test/support/generation-records.ts";
 import { freshDatabase } from "../../test/support/postgres.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
+import { customers } from "../platform/storage/migrations/accounts/2026-11-28-customers.ts";
 import { firstSchema } from "../platform/storage/migrations/2026-11-23-first-schema.ts";
 import { usageGrowths } from "../platform/storage/migrations/2026-11-25-growths-of-usage.ts";
 import { monthsBy } from "../platform/storage/migrations/2026-11-25-months.ts";
@@ -31,7 +32,7 @@ import { UsageStore } from "./usage-store.ts";
 const middleOf = (monthsLater: number): number => Date.UTC(2026, 10 + monthsLater, 15, 12);
 
 /** The release before, for this test: all that its commits need, and a table of records in one. */
-const migrationsBefore = [firstSchema, usageGrowths, passedCaps, senderDays];
+const migrationsBefore = [firstSchema, usageGrowths, passedCaps, senderDays, customers];
 const migrations = [
   ...migrationsBefore,
   {

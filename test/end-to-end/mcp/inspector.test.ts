@@ -173,7 +173,9 @@ describe.skipIf(missing !== undefined)(
       expect(await call(withKey, "admin_grant_credits", grant)).toMatchObject({ amount: 1 });
       // The key is that of no run, so there is nothing that could be left.
       await expect(call(withKey, "get_run")).rejects.toThrow("exit code");
-      called.push("admin_get_user", "admin_grant_credits", "get_run");
+      // Nor is there a customer.
+      await expect(call(withKey, "get_customer", { id: "none" })).rejects.toThrow("exit code");
+      called.push("admin_get_user", "admin_grant_credits", "get_run", "get_customer");
       await callOtherTools(
         withKey,
         Object.keys(toolContract).filter((name) => !called.includes(name)),
