@@ -32,7 +32,7 @@ import { UsageStore } from "./usage-store.ts";
 const middleOf = (monthsLater: number): number => Date.UTC(2026, 10 + monthsLater, 15, 12);
 
 /** The release before, for this test: all that its commits need, and a table of records in one. */
-const migrationsBefore = [firstSchema, usageGrowths, passedCaps, senderDays, customers];
+const migrationsBefore = [firstSchema, usageGrowths, customers, passedCaps, senderDays];
 const migrations = [
   ...migrationsBefore,
   {

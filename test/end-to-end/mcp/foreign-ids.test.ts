@@ -12,7 +12,14 @@ import { callTool, type ToolOutcome } from "./mcp-client.ts";
 import { toolContract } from "./tool-contract.ts";
 
 /** Records of the first workspace, none of them public. */
-const real = { keyId: "", keyHash: "", prompt: "", hub: "private-tools", skill: "plane" };
+const real = {
+  keyId: "",
+  keyHash: "",
+  prompt: "",
+  customer: "",
+  hub: "private-tools",
+  skill: "plane",
+};
 let workspaces: TwoWorkspaces;
 describe.each(allEngines)("another workspace's records over MCP on %s", (_engine, freshUrl) => {
   beforeAll(async () => {
@@ -22,6 +29,10 @@ describe.each(allEngines)("another workspace's records over MCP on %s", (_engine
     Object.assign(real, { keyId: textAt(key, "data.id"), keyHash: textAt(key, "data.hash") });
     real.prompt = textAt(
       await json(own("POST", "/prompts", promptFields({ title: "Private prompt" }))),
+      "id",
+    );
+    real.customer = textAt(
+      await json(own("POST", "/customers", { external_id: "private-customer" })),
       "id",
     );
     await json(own("POST", "/hubs", { name: "Private tools", slug: real.hub }));
@@ -42,6 +53,7 @@ describe.each(allEngines)("another workspace's records over MCP on %s", (_engine
     revoke_key: () => [{ key_id: real.keyId }, { key_id: real.keyHash }],
     star_prompt: () => [{ prompt_id: real.prompt }],
     fork_prompt: () => [{ prompt_id: real.prompt }],
+    get_customer: () => [{ id: real.customer }, { id: "private-customer" }],
     get_hub: () => [{ slug: real.hub }],
     publish_skill: () => [{ body: skillDocument("foreign"), hub: real.hub }],
     hub_add_item: () => [{ hub: real.hub, body: "# Foreign" }],
