@@ -17,6 +17,7 @@ import type { PassThrough } from "./shared/passthrough.ts";
 import type { RequirementReader } from "./shared/requirements.ts";
 import type { ToolAliases } from "./shared/tools.ts";
 import { asObject } from "./shared/wire-fields.ts";
+import type { SocketMode } from "./socket-mode.ts";
 
 /** The context of answering a client in its own dialect. */
 export interface ResponseContext {
@@ -314,6 +315,8 @@ export interface UpstreamDialect {
   showsOpenThoughts?: true;
   /** Bounds on the output cap of a request; absent means that it is sent as it is. */
   capRule?: OutputCapRule;
+  /** Absent where the dialect has no sockets. Asked only of providers that declare them. */
+  socketMode?: SocketMode;
   /** Headers that requests of this dialect need beside the provider's own, such as a version. */
   requestHeaders?: Readonly<Record<string, string>>;
   /**

@@ -11,6 +11,7 @@ import {
 } from "../dialects/shared/passthrough.ts";
 import { looksLikeEvents } from "./adapt.ts";
 import { throughLeg } from "./batches/batch-leg.ts";
+import { throughSocket } from "./provider-sockets/through-socket.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import {
   classifyStatus,
@@ -47,7 +48,7 @@ export async function sendTo(
     abortScope,
     purpose = "answer",
   }: {
-    call: Pick<InferenceCall, "requirements" | "leg">;
+    call: Pick<InferenceCall, "requirements" | "leg" | "socketTurn">;
     candidate: Pick<Candidate, "model" | "route">;
     adapter: Adapter;
     abortScope: ExchangeTie;
@@ -60,9 +61,20 @@ export async function sendTo(
   const isSilent = mediaAt !== undefined;
   const firstTokenMs =
     stream && !isSilent ? timeouts.firstTokenMs : (timeouts.wholeAnswerMs ?? timeouts.totalMs);
+  const limits = {
+    firstTokenMs,
+    idleMs: isSilent ? timeouts.totalMs : timeouts.idleMs,
+    totalMs: timeouts.totalMs,
+  };
   try {
     if (call.leg !== undefined)
       return await judgedByStatus(throughLeg(call.leg, { candidate, adapter }), adapter);
+    const { socketTurn: turn } = call;
+    if (turn !== undefined && candidate.route.provider.deviations.responsesSocket === true) {
+      const sent = { turn, candidate, adapter, timeouts: limits, abortScope };
+      const socketed = await throughSocket(deps, sent);
+      if (socketed !== undefined) return { ok: true, response: socketed };
+    }
     const { requestText: body, requestParts, requestHeaders, requestBody, requestPath } = adapter;
     const target = deps.targetOf(candidate.route, {
       surface: candidate.model.surface,
@@ -78,11 +90,7 @@ export async function sendTo(
           ? requestHeaders
           : await signedHeaders(target.signing, { body, requestHeaders }),
       connectTimeoutMs: timeouts.connectMs,
-      timeouts: {
-        firstTokenMs,
-        idleMs: isSilent ? timeouts.totalMs : timeouts.idleMs,
-        totalMs: timeouts.totalMs,
-      },
+      timeouts: limits,
       abortScope,
     });
     return await judgedByStatus(response, adapter);

@@ -40,6 +40,7 @@ import type { BatchLeg } from "../../platform/kernel/models/batch-leg.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { ServedWhole } from "./execution.ts";
 import { adapt, chatDialectOf } from "./adapt.ts";
+import type { SocketTurn } from "./provider-sockets/socket-turn.ts";
 
 export type { BodyPart, BytesDecoder };
 
@@ -206,6 +207,8 @@ export interface InferenceCall extends CallOrigin {
   affinity?: Affinity;
   /** Whether the caller pays nothing for the usage (contract: decisions). */
   unbilled?: true;
+  /** Set where a provider's socket may be used; calls that are made from this one have none. */
+  socketTurn?: SocketTurn;
   /**
    * Encodes the request in a route's dialect. Throws `GatewayError` for what the route cannot
    * express.

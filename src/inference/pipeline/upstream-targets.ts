@@ -93,16 +93,17 @@ function signerLookup({ clock, upstream }: { clock: Clock; upstream: UpstreamCli
   };
 }
 
-function buildTarget(
+/** Where a request is sent, with the constant headers. */
+interface Address {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+}
+
+/** Returns where requests of a route are sent, with the headers that authenticate them. */
+export function addressOf(
   route: UpstreamRoute,
-  {
-    surface,
-    stream,
-    purpose,
-    signer,
-    path: own,
-  }: TargetOptions & { signer: RequestSigner | undefined },
-): UpstreamTarget {
+  { surface, stream, purpose, path: own }: TargetOptions,
+): Address {
   const { provider, upstreamModel } = route;
   const dialect = routeDialect(route, surface);
   const answerPath =
@@ -121,8 +122,16 @@ function buildTarget(
       ? {}
       : { [name]: prefix + provider.apiKey }),
   };
+  return { url, headers };
+}
+
+function buildTarget(
+  route: UpstreamRoute,
+  { signer, ...options }: TargetOptions & { signer: RequestSigner | undefined },
+): UpstreamTarget {
+  const { url, headers } = addressOf(route, options);
   return {
-    ...upstreamTarget(url, headers, provider),
+    ...upstreamTarget(url, headers, route.provider),
     ...(signer !== undefined && { signing: { signer, url, headers } }),
   };
 }

@@ -70,6 +70,8 @@ export interface ProviderDeviations extends DialectDeviations {
   knownBetas?: readonly string[];
   /** Members of a Messages body that the vendor answers with 400. */
   unknownMessagesFields?: readonly string[];
+  /** Whether responses can be asked for on WebSockets too, which remember them. */
+  responsesSocket?: boolean;
   /** How pictures are asked for where not by OpenAI's sizes: by ratio (xAI), or by sides (Together). */
   pictures?: "aspect-ratio" | "width-height";
 }
@@ -208,7 +210,7 @@ export const hostFrom = (environment: Environment, names: readonly string[]): st
     .replace(/\/+$/, "");
 
 /** Deviations that the operator can name for a server, each with what it sets. */
-const deviationByName: ReadonlyMap<string, DialectDeviations> = new Map(
+const deviationByName: ReadonlyMap<string, ProviderDeviations> = new Map(
   Object.entries({
     max_tokens: { maxTokensField: "max_tokens" },
     max_completion_tokens: { maxTokensField: "max_completion_tokens" },
@@ -234,7 +236,8 @@ const deviationByName: ReadonlyMap<string, DialectDeviations> = new Map(
     no_reasoning_summary: { noReasoningSummary: true },
     nine_character_call_ids: { nineCharacterCallIds: true },
     reasoning_beside_calls: { reasoningBesideCalls: true, reasoningReplay: "reasoning_content" },
-  } satisfies Record<string, DialectDeviations>),
+    responses_socket: { responsesSocket: true },
+  } satisfies Record<string, ProviderDeviations>),
 );
 
 /**
@@ -301,7 +304,7 @@ export function deviationsOf(
   const unsupportedFields = [...new Set([...(base.unsupportedFields ?? []), ...refused])];
   return {
     ...base,
-    ...(Object.assign({}, ...names.map((name) => deviationByName.get(name))) as DialectDeviations),
+    ...(Object.assign({}, ...names.map((name) => deviationByName.get(name))) as ProviderDeviations),
     ...(unsupportedFields.length > 0 && { unsupportedFields }),
   };
 }

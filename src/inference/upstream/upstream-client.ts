@@ -116,6 +116,11 @@ interface Way {
   headPrefix: string;
 }
 
+/** An answer in flight that a shutdown ends. */
+interface Breakable {
+  breakOff(): void;
+}
+
 /** Opens, keeps and reuses upstream connections. Nothing else opens upstream sockets. */
 export class UpstreamClient {
   private readonly clock: Clock;
@@ -123,6 +128,8 @@ export class UpstreamClient {
   private readonly watch: DeadlineWatch;
   private readonly network: UpstreamNetwork;
   private readonly ways = new WeakMap<UpstreamTarget, Way>();
+  /** The answers in flight on sockets that are opened elsewhere. */
+  private readonly others = new Set<Breakable>();
 
   constructor({ clock, network }: { clock: Clock; network?: UpstreamNetwork }) {
     this.clock = clock;
@@ -172,6 +179,16 @@ export class UpstreamClient {
   /** Ends every exchange in flight: each fails with what it has, and is settled. */
   breakOff(): void {
     this.pool.breakOff();
+    for (const other of [...this.others]) other.breakOff();
+  }
+
+  /**
+   * Ends an answer that comes over another connection together with the exchanges in flight, until
+   * the returned function is called.
+   */
+  tie(other: Breakable): () => void {
+    this.others.add(other);
+    return () => void this.others.delete(other);
   }
 
   close(): void {

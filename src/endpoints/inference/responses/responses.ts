@@ -14,6 +14,7 @@ import {
 import { responseRecord } from "../../../inference/dialects/openai-responses/answer-fields.ts";
 import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { tryOut } from "../../../inference/pipeline/execution.ts";
+import type { SocketTurn } from "../../../inference/pipeline/provider-sockets/socket-turn.ts";
 import {
   keepResponse,
   keptStream,
@@ -94,6 +95,23 @@ function keeperOf(
   };
 }
 
+/** Returns what a request on a provider's socket may leave out, since that remembers it. */
+function socketTurnOf(
+  { shownId }: ChatCall,
+  { request, frame }: { request: StoredRequest; frame: ResponseFrame },
+): SocketTurn {
+  const { previousResponseId, conversation, inputItems } = request;
+  const remembered =
+    previousResponseId === null ? undefined : frame.memory.find(previousResponseId);
+  const isWhole =
+    remembered !== undefined &&
+    remembered.length + inputItems.length === conversation.length &&
+    remembered.every((item, index) => item === conversation[index]);
+  const counts = { itemCount: conversation.length, newCount: inputItems.length };
+  const continues = isWhole ? { shownId: previousResponseId ?? "", ...counts } : undefined;
+  return { sockets: frame.sockets, shownId, continues };
+}
+
 /** Serves a call and stores its response before the client receives its end. */
 async function answerStored(
   context: RequestContext,
@@ -103,6 +121,7 @@ async function answerStored(
   const frame = frameOf(context.request);
   const keep = keeperOf({ call, request, dependencies }, frame);
   const { conversation } = request;
+  if (frame !== undefined) call.socketTurn = socketTurnOf(call, { request, frame });
   const response = await serveResponse(dependencies, { call, conversation });
   if (response.kind === "stream") {
     const { served, frames: sent } = response;

@@ -1,10 +1,13 @@
 import type { ServedRequest } from "../../../http/request-context.ts";
+import type { ProviderSockets } from "../../../inference/pipeline/provider-sockets/provider-sockets.ts";
 import type { ResponseItem } from "../../../inference/responses/stored-response.ts";
 
 /** What a `response.create` asks for beside its body, for the endpoint that serves it. */
 export interface ResponseFrame {
   /** The responses that its connection can continue without storage. */
   memory: ResponseMemory;
+  /** The sockets to providers that belong to its connection. */
+  sockets: ProviderSockets;
   /** Whether the model answers; otherwise only the conversation is kept. */
   generates: boolean;
   /**

@@ -8,6 +8,7 @@ import {
 import type { Caller } from "../../../identity/keys/caller.ts";
 import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
 import { requiredInput } from "../../../inference/dialects/openai-responses/items/steer-input.ts";
+import { ProviderSockets } from "../../../inference/pipeline/provider-sockets/provider-sockets.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
@@ -86,6 +87,7 @@ export class ResponsesConnection implements SocketSession {
   private readonly options: ConnectionOptions;
   private readonly lanes = new Map<string, Lane>();
   private readonly memory = new ResponseMemory();
+  private readonly providerSockets = new ProviderSockets();
   /** Inputs that wait until a client has answered the calls of a response, by its id. */
   private readonly waitingSteers = new Map<string, Steer[]>();
   private socket!: ClientSocket;
@@ -139,6 +141,7 @@ export class ResponsesConnection implements SocketSession {
     this.lanes.clear();
     this.waitingSteers.clear();
     this.memory.clear();
+    this.providerSockets.retire();
   }
 
   /** Finishes what runs, refuses what waits, and closes. */
@@ -189,7 +192,7 @@ export class ResponsesConnection implements SocketSession {
     this.runningCount += 1;
     const running: Running = {
       frame,
-      facts: { memory: this.memory, generates: frame.generates },
+      facts: { memory: this.memory, sockets: this.providerSockets, generates: frame.generates },
       abort: new AbortController(),
       source: undefined,
       responseId: undefined,

@@ -9,6 +9,7 @@ import { ResponsesStreamEncoder } from "./encode-stream.ts";
 import { passThrough } from "./passthrough/passthrough.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
+import { socketMode } from "./socket-mode.ts";
 
 /**
  * OpenAI's Responses (openai 7.55, 2026-11), and Open Responses (2026-07) where it requires more.
@@ -32,4 +33,5 @@ export const openaiResponses = {
   decodeResponse,
   createStreamDecoder: (context?: DecodeContext) => new ResponsesStreamDecoder(context),
   readError,
+  socketMode,
 } satisfies ClientDialect & UpstreamDialect;
