@@ -8,6 +8,7 @@ import {
   revokedKinds,
   revokeKeysMadeBy,
   type RevokedKind,
+  type MadeKeyParts,
 } from "../../identity/workspaces/revoke-credentials.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
@@ -286,16 +287,7 @@ function revokedKindOf(
  * repeating it revokes them.
  */
 async function takeOut(
-  deps: Pick<
-    Dependencies,
-    | "llmKeys"
-    | "llmKeyEditor"
-    | "managementKeys"
-    | "managementKeyEditor"
-    | "directory"
-    | "people"
-    | "clock"
-  >,
+  deps: MadeKeyParts & Pick<Dependencies, "people">,
   standing: ReturnType<typeof standingOf>,
   { userId, workspaceId }: { userId: string; workspaceId: string },
 ): Promise<Invitation[]> {
@@ -339,18 +331,7 @@ export const removeMember = defineEndpoint({
     }),
   async handle(
     context,
-    deps: Pick<
-      Dependencies,
-      | "llmKeys"
-      | "llmKeyEditor"
-      | "managementKeys"
-      | "managementKeyEditor"
-      | "directory"
-      | "people"
-      | "security"
-      | "consent"
-      | "clock"
-    >,
+    deps: MadeKeyParts & Pick<Dependencies, "people" | "security" | "consent">,
   ) {
     const userId = context.param("user_id");
     const standing = standingOf(context);

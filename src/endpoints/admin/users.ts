@@ -11,6 +11,7 @@ import {
   type RevokedKind,
   revokeKeysMadeBy,
   revokedKinds,
+  type MadeKeyParts,
 } from "../../identity/workspaces/revoke-credentials.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import {
@@ -189,21 +190,16 @@ const changeSchema = z.strictObject({
     ),
 });
 
+/** What changes a user, with the keys and connections that they made. */
+type ChangingUsers = MadeKeyParts &
+  Pick<Dependencies, "operatorWorkspaceId" | "people" | "userEditor" | "security" | "consent">;
+
 /**
  * Revokes keys that a person created in their organisations; returns those and the keys that still
  * work.
  */
 async function revokeInOrganizations(
-  deps: Pick<
-    Dependencies,
-    | "llmKeys"
-    | "llmKeyEditor"
-    | "managementKeys"
-    | "managementKeyEditor"
-    | "directory"
-    | "people"
-    | "clock"
-  >,
+  deps: MadeKeyParts & Pick<Dependencies, "people">,
   { userId, which }: { userId: string; which: RevokedKind },
 ) {
   const outcomes = [];
@@ -243,23 +239,7 @@ export const changeUser = defineEndpoint({
       revoked_keys: z.array(madeKeySchema()).optional(),
       keys_in_force: z.array(madeKeySchema()).optional(),
     }),
-  async handle(
-    context,
-    deps: Pick<
-      Dependencies,
-      | "operatorWorkspaceId"
-      | "llmKeys"
-      | "llmKeyEditor"
-      | "managementKeys"
-      | "managementKeyEditor"
-      | "directory"
-      | "people"
-      | "userEditor"
-      | "security"
-      | "consent"
-      | "clock"
-    >,
-  ) {
+  async handle(context, deps: ChangingUsers) {
     assertBlocks(context.body);
     const { revoke_keys: which = "none", ...changes } = context.body;
     const user = await deps.userEditor.change(
@@ -350,23 +330,7 @@ export const deleteUser = defineEndpoint({
         }),
       ),
     }),
-  async handle(
-    context,
-    deps: Pick<
-      Dependencies,
-      | "operatorWorkspaceId"
-      | "llmKeys"
-      | "llmKeyEditor"
-      | "managementKeys"
-      | "managementKeyEditor"
-      | "directory"
-      | "people"
-      | "userEditor"
-      | "security"
-      | "consent"
-      | "clock"
-    >,
-  ) {
+  async handle(context, deps: ChangingUsers) {
     const { id } = await deps.userEditor.find(context.param("id"));
     const closed = await deleteWithKeys(context, deps, {
       userId: id,

@@ -2,16 +2,10 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
 import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
 import { editMembers } from "../../platform/kernel/json/json-members.ts";
-import type { Dependencies } from "../dependencies.ts";
 import { outputCapHeader } from "../inference/answer-call.ts";
-import { chatReader } from "../inference/chat-completions.ts";
+import { chatReader, type ChatServices } from "../inference/chat-completions.ts";
 import { withEarlyStream } from "../inference/streams/early-stream.ts";
-import {
-  inferenceBodyBytesMax,
-  withCall,
-  type CallReader,
-  type CallServices,
-} from "../inference/read-call.ts";
+import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { chatChunkSchema, chatCompletionSchema } from "../inference/streams/stream-events.ts";
 import { answerChat } from "../inference/tools/serve-dialogue.ts";
@@ -26,19 +20,7 @@ const deploymentReader = (model: string): CallReader => ({
 });
 
 /** Serves chat at the path of Azure's clients, whose deployments are models or names of models. */
-export const azureChat = defineEndpoint<
-  CallServices &
-    Pick<
-      Dependencies,
-      | "documents"
-      | "upstreamServers"
-      | "toolCalls"
-      | "maxToolRounds"
-      | "search"
-      | "hiddenTurns"
-      | "publicUrl"
-    >
->({
+export const azureChat = defineEndpoint<ChatServices>({
   method: "POST",
   path: "/openai/deployments/:name/chat/completions",
   base: "root",

@@ -27,20 +27,21 @@ export const chatReader: CallReader = {
   dialectHeaders: [],
 };
 
+/** What answering a chat needs: what every call does, and the tools that run here. */
+export type ChatServices = CallServices &
+  Pick<
+    Dependencies,
+    | "documents"
+    | "upstreamServers"
+    | "toolCalls"
+    | "maxToolRounds"
+    | "search"
+    | "hiddenTurns"
+    | "publicUrl"
+  >;
+
 /** Serves OpenAI's chat dialect, whole or streamed, on any model of the catalog. */
-export const chatCompletions = defineEndpoint<
-  CallServices &
-    Pick<
-      Dependencies,
-      | "documents"
-      | "upstreamServers"
-      | "toolCalls"
-      | "maxToolRounds"
-      | "search"
-      | "hiddenTurns"
-      | "publicUrl"
-    >
->({
+export const chatCompletions = defineEndpoint<ChatServices>({
   method: "POST",
   path: "/chat/completions",
   base: "api",

@@ -77,7 +77,8 @@ export interface MadeKeys {
   managementKeys: ManagementKey[];
 }
 
-type MadeKeyParts = Pick<
+/** What finding and revoking the keys that a person made needs. */
+export type MadeKeyParts = Pick<
   CredentialParts,
   "llmKeys" | "llmKeyEditor" | "managementKeys" | "managementKeyEditor" | "clock"
 > & {
