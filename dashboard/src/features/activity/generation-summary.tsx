@@ -7,7 +7,7 @@ import { wordOf } from "../../lib/words.ts";
 import { Actions, Button, Facts, Moment, Problem } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { blockProvider, type Explanation, type GenerationDetails } from "./api.ts";
-import { SessionTimeline } from "./session-timeline.tsx";
+import { SessionTimeline, TimeSpan } from "./session-timeline.tsx";
 import style from "./activity.module.css";
 
 type Attempt = GenerationDetails["attempts"][number];
@@ -32,15 +32,7 @@ function AttemptRow({
         <strong>{provider}</strong> <code>{model}</code>
       </span>
       <span className={style.attemptTime}>{duration(took)}</span>
-      <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-        <rect width="100" height="8" className={style.track} />
-        <rect
-          x={(startMs / totalMs) * 100}
-          width={Math.max(0.6, (took / totalMs) * 100)}
-          height="8"
-          className={style.span}
-        />
-      </svg>
+      <TimeSpan startMs={startMs} tookMs={took} totalMs={totalMs} />
       <span className={style.attemptWords}>{words}</span>
     </li>
   );

@@ -4,6 +4,27 @@ import { Loaded } from "../../ui/parts.tsx";
 import { type Generation, type GenerationDetails, sessionQuery } from "./api.ts";
 import style from "./activity.module.css";
 
+/** A bar for when something was done within a whole, and for how long. Times are in milliseconds. */
+export const TimeSpan = ({
+  startMs,
+  tookMs,
+  totalMs,
+}: {
+  startMs: number;
+  tookMs: number;
+  totalMs: number;
+}) => (
+  <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+    <rect width="100" height="8" className={style.track} />
+    <rect
+      x={(startMs / totalMs) * 100}
+      width={Math.max(0.6, (tookMs / totalMs) * 100)}
+      height="8"
+      className={style.span}
+    />
+  </svg>
+);
+
 const endOf = ({ created_at: createdAt, total_time: tookMs }: Generation): number =>
   Date.parse(createdAt) + (tookMs ?? 0);
 
@@ -28,15 +49,7 @@ function ResponseRow({
         <strong>{`+${duration(startMs)}`}</strong> <code>{response.model}</code>
       </span>
       <span className={style.attemptTime}>{duration(tookMs)}</span>
-      <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-        <rect width="100" height="8" className={style.track} />
-        <rect
-          x={(startMs / totalMs) * 100}
-          width={Math.max(0.6, (tookMs / totalMs) * 100)}
-          height="8"
-          className={style.span}
-        />
-      </svg>
+      <TimeSpan startMs={startMs} tookMs={tookMs} totalMs={totalMs} />
       <span className={style.attemptWords}>
         {`${isShown ? "This response: " : ""}${tokens}, ${requestCost(response.total_cost)}`}
       </span>
