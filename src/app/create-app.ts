@@ -218,6 +218,7 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     ...core,
     logger: tools.logger,
     metrics: tools.metrics,
+    shared,
   });
   const documents = openDocuments({
     ...tools,
@@ -333,6 +334,7 @@ const processParts = ({
     stored.background.drain();
     documents.drain();
     parts.built.batches.runner.drain();
+    parts.gateway.agentStreams.end();
   },
   breakOffUpstreams() {
     // Stopped first, so that background responses see a shutdown and not a failed provider.

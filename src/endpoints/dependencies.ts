@@ -180,6 +180,7 @@ export interface Dependencies {
   serverWatch: McpGateway["serverWatch"];
   toolSecrets: McpGateway["toolSecrets"];
   agentServer: McpGateway["agentServer"];
+  agentStreams: McpGateway["agentStreams"];
   /** The most model rounds of a request whose model calls tools. */
   maxToolRounds: number;
   /** The search of the web for models; undefined where the operator configured none. */

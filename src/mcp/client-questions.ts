@@ -75,6 +75,12 @@ export async function introduce(
   await promise;
 }
 
+/** Returns whether a message is a client's answer to a question. */
+export function isAnswer(body: unknown): boolean {
+  const { id, method } = membersOf(body);
+  return method === undefined && typeof id === "string";
+}
+
 interface Asked {
   clientId: string;
   transport: WebStandardStreamableHTTPServerTransport;
@@ -113,12 +119,11 @@ export class ClientQuestions {
     };
   }
 
-  /** Passes the answer of a client on. Returns false for every other message. */
+  /** Passes the answer of a client on. Returns false where it answers no question of this gateway. */
   deliver(clientId: string, body: unknown): boolean {
-    const { id, method } = membersOf(body);
-    if (method !== undefined || typeof id !== "string") return false;
-    const asked = this.open.get(id);
-    if (asked === undefined || asked.clientId !== clientId) return false;
+    const { id } = membersOf(body);
+    const asked = typeof id === "string" ? this.open.get(id) : undefined;
+    if (asked === undefined || typeof id !== "string" || asked.clientId !== clientId) return false;
     this.open.delete(id);
     asked.transport.onmessage?.({ ...membersOf(body), id: asked.id } as never);
     return true;

@@ -1,9 +1,11 @@
 import type { McpHttpHandler, McpServer, Server } from "@modelcontextprotocol/server";
 import { lazily } from "../platform/kernel/keyed-mutex.ts";
+import type { ChangeStream } from "./change-stream.ts";
 import {
   capabilitiesIn,
   ClientQuestions,
   introduce,
+  isAnswer,
   sessionHeader,
   sessionOf,
 } from "./client-questions.ts";
@@ -11,6 +13,12 @@ import type { McpSdk } from "./tool.ts";
 
 /** Builds the server that answers one request. */
 export type BuildServer<Served> = (sdk: McpSdk, served: Served) => Server | McpServer;
+
+/**
+ * Opens the stream on which a client hears that lists have changed; undefined where it may have no
+ * more of them.
+ */
+type Subscribe<Served> = (served: Served) => ChangeStream | undefined;
 
 interface Loaded<Served> {
   sdk: McpSdk;
@@ -25,6 +33,9 @@ interface Loaded<Served> {
 export class ProtocolServer<Served extends object> {
   private readonly loaded: () => Promise<Loaded<Served>>;
   private readonly streams: boolean;
+  private readonly subscribe: Subscribe<Served> | undefined;
+  /** Called with answers of clients to questions that this gateway did not ask. */
+  passOn: ((clientId: string, body: unknown) => void) | undefined;
   /** The requests being served, by the object that the SDK passes through. */
   private readonly served = new WeakMap<object, Served>();
   private modern: McpHttpHandler | undefined;
@@ -32,16 +43,20 @@ export class ProtocolServer<Served extends object> {
 
   /**
    * `load` is called by the first request. `streams` answers requests of the older generation with
-   * events, so that notifications reach the client before the result.
+   * events, so that notifications reach the client before the result. Without `subscribe`, clients
+   * of the newer generation are told that there is nothing to listen to.
    */
   constructor({
     load,
     streams = false,
+    subscribe,
   }: {
     load: () => Promise<BuildServer<Served>>;
     streams?: boolean;
+    subscribe?: Subscribe<Served>;
   }) {
     this.streams = streams;
+    this.subscribe = subscribe;
     this.loaded = lazily(() => this.load(load));
   }
 
@@ -54,9 +69,13 @@ export class ProtocolServer<Served extends object> {
     const authInfo = { token: "", clientId, scopes: [] };
     this.served.set(authInfo, served);
     if (!(await sdk.isLegacyRequest(request, parsedBody)))
-      return modern.fetch(request, { authInfo, parsedBody });
-    if (this.streams && this.asked.deliver(clientId, parsedBody))
+      return this.subscribe !== undefined && isSubscription(parsedBody)
+        ? this.listen(request, { parsedBody, served, subscribe: this.subscribe })
+        : modern.fetch(request, { authInfo, parsedBody });
+    if (this.streams && isAnswer(parsedBody)) {
+      if (!this.asked.deliver(clientId, parsedBody)) this.passOn?.(clientId, parsedBody);
       return new Response(null, { status: 202 });
+    }
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       enableJsonResponse: !this.streams,
     });
@@ -70,9 +89,46 @@ export class ProtocolServer<Served extends object> {
     return response;
   }
 
+  /** Takes the answer of a client that came to another gateway, and may answer a question of this one. */
+  takeAnswer(clientId: string, body: unknown): void {
+    this.asked.deliver(clientId, body);
+  }
+
   /** Ends open streams. */
   async close(): Promise<void> {
     await this.modern?.close();
+  }
+
+  /** Answers `subscriptions/listen`. Each has a handler of its own, since each hears other changes. */
+  private async listen(
+    request: Request,
+    {
+      parsedBody,
+      served,
+      subscribe,
+    }: { parsedBody: unknown; served: Served; subscribe: Subscribe<Served> },
+  ): Promise<Response> {
+    const { sdk, build } = await this.loaded();
+    const stream = subscribe(served);
+    let isOpen = false;
+    const handler = sdk.createMcpHandler(() => build(sdk, served), {
+      legacy: "reject",
+      maxSubscriptions: stream === undefined ? 0 : 1,
+      bus: {
+        publish: () => undefined,
+        subscribe(listener) {
+          isOpen = true;
+          stream?.attach({
+            send: (kind) => listener({ kind: `${kind}_list_changed` }),
+            end: () => void handler.close(),
+          });
+          return () => stream?.close();
+        },
+      },
+    });
+    const response = await handler.fetch(request, { parsedBody });
+    if (!isOpen) stream?.close();
+    return response;
   }
 
   private async load(load: () => Promise<BuildServer<Served>>): Promise<Loaded<Served>> {
@@ -90,3 +146,6 @@ export class ProtocolServer<Served extends object> {
     return served;
   }
 }
+
+const isSubscription = (body: unknown): boolean =>
+  (Object(body) as { method?: unknown }).method === "subscriptions/listen";

@@ -28,7 +28,7 @@ import type { InsightTables } from "../../insights/open-insights.ts";
 import { refusedHourAdd } from "../../insights/service-requests.ts";
 import { usageAddStatements } from "../../insights/usage-rollup.ts";
 import type { ConversationTables } from "../../mcp/hub/conversation.ts";
-import type { GrantTables } from "../../mcp/gateway/grants.ts";
+import type { GrantTables } from "../../mcp/gateway/oauth/grants.ts";
 import type { UpstreamServerTables } from "../../mcp/gateway/server-store.ts";
 import type { HubTables } from "../../mcp/hub/entry.ts";
 import type { EntryTables } from "../../operator/entry-store.ts";

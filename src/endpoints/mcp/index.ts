@@ -1,5 +1,6 @@
 import type { Endpoint } from "../../access/define-endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { clientDocument } from "./client-document.ts";
 import { connectPage } from "./connect-page.ts";
 import {
   connectMcpServer,
@@ -8,7 +9,7 @@ import {
   listMcpConnections,
   removeMcpConnection,
 } from "./mcp-connections.ts";
-import { mcpGateway } from "./mcp-gateway.ts";
+import { mcpChanges, mcpGateway } from "./mcp-gateway.ts";
 import {
   changeMcpServer,
   createMcpServer,
@@ -23,6 +24,7 @@ import { mcp } from "./mcp.ts";
 export const mcpEndpoints: readonly Endpoint<Dependencies>[] = [
   mcp,
   mcpGateway,
+  mcpChanges,
   listMcpServers,
   createMcpServer,
   getMcpServer,
@@ -35,4 +37,5 @@ export const mcpEndpoints: readonly Endpoint<Dependencies>[] = [
   listMcpConnections,
   removeMcpConnection,
   connectPage,
+  clientDocument,
 ];

@@ -32,7 +32,8 @@ const personOf = ({ caller }: PersonContext): ServerUser => ({
   personId: caller.user.id,
 });
 
-const redirectUrlOf = ({ publicUrl }: Pick<Dependencies, "publicUrl">): string =>
+/** Returns where authorization servers send people back to. */
+export const redirectUrlOf = ({ publicUrl }: Pick<Dependencies, "publicUrl">): string =>
   `${publicUrl()}/api/v1/mcp-servers/callback`;
 
 /** Returns a server that is used with OAuth. Throws `not_found`, `bad_request` and `forbidden`. */

@@ -4,7 +4,9 @@ import { actorOf } from "../../access/audit-log.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { parseJson, readJsonText } from "../../http/read-body.ts";
 import type { Answer } from "../../http/request-context.ts";
-import type { AgentRequest } from "../../mcp/gateway/agent-server.ts";
+import { changeEvents } from "../../mcp/change-stream.ts";
+import type { AgentRequest } from "../../mcp/gateway/agents/agent-request.ts";
+import { streamOwnerOf } from "../../mcp/gateway/agents/agent-server.ts";
 import { type ExposedTool, keyLimitsOf, type ToolLimits } from "../../mcp/gateway/exposed-tools.ts";
 import { coversScope } from "../../identity/keys/scopes.ts";
 import { userOf } from "../../mcp/gateway/tool-calls.ts";
@@ -23,6 +25,7 @@ import {
   messageSchema,
   protocolAnswer,
   sdkRequest,
+  upstreamMethods,
 } from "./mcp-transport.ts";
 
 /** The header that narrows a request to some servers or tools. */
@@ -110,7 +113,7 @@ async function handle(
   await countActions(deps.counters, {
     keyId: caller.key.id,
     tier: callTier,
-    actions: callsIn(parsedBody),
+    actions: callsIn(parsedBody, upstreamMethods),
     headers: context.answerHeaders,
   });
   const response = await deps.agentServer.answer(sdkRequest(context), {
@@ -128,35 +131,99 @@ async function handle(
   return protocolAnswer(context, response);
 }
 
-/** Serves the tools of upstream MCP servers to agents: those of one server, or of all. */
-export const mcpGateway = defineEndpoint({
-  method: "POST",
+const narrowing = z.object({
+  [toolsHeader]: z
+    .string()
+    .optional()
+    .describe(
+      "Servers and tools (`server` or `server/tool`, separated by commas) that the request is narrowed to; empty means none.",
+    ),
+  [serversHeader]: z.string().optional().describe("Servers that the request is narrowed to."),
+});
+
+const shared = {
   path: "/mcp/:server",
   base: "api",
   alsoAtRoot: true,
   access: { llmKey: true, anyScope: true },
   counting: { perAddress: addressTier },
   protectedResource: true,
-  bodyBytesMax,
-  summary: "Call tools of upstream MCP servers.",
-  description:
-    "JSON-RPC 2.0 of the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at " +
-    "/mcp/{server} below the root. The server all joins every server of the caller, with tools named server__tool. The gateway " +
-    "authenticates to the servers itself and never passes the caller's credential on. Each call costs its server's price_per_call.",
   tag: "Inference",
-  headers: z.object({
-    [toolsHeader]: z
-      .string()
-      .optional()
-      .describe(
-        "Servers and tools (`server` or `server/tool`, separated by commas) that the request is narrowed to; empty means none.",
-      ),
-    [serversHeader]: z.string().optional().describe("Servers that the request is narrowed to."),
-  }),
-  rawBody: messageSchema,
-  response: () => z.looseObject({ jsonrpc: z.literal("2.0") }),
+  headers: narrowing,
   otherResponseTypes: ["text/event-stream"],
   streamEvents: () => z.looseObject({ jsonrpc: z.literal("2.0") }),
   encodeError: encodeMcpError,
+} as const;
+
+/** Serves upstream MCP servers to agents: one of them, or all. */
+export const mcpGateway = defineEndpoint({
+  ...shared,
+  method: "POST",
+  bodyBytesMax,
+  summary: "Use upstream MCP servers.",
+  description:
+    "JSON-RPC 2.0 of the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at " +
+    "/mcp/{server} below the root. The server all joins every server of the caller, with tools named server__tool. The gateway " +
+    "authenticates to the servers itself and never passes the caller's credential on. Each call of a tool costs its server's " +
+    "price_per_call. Prompts and resources are those of servers that the caller may use as a whole; joined, their URIs begin with " +
+    "mcp+server+.",
+  rawBody: messageSchema,
+  response: () => z.looseObject({ jsonrpc: z.literal("2.0") }),
   handle,
+});
+
+/** Clients of this revision and later ones listen with a request of the protocol. */
+const newerRevision = "2026-07-28";
+
+/** Throws for a request that asks for no stream of events, or for one that its revision has not. */
+function assertListens({ request: { headers } }: RequestContext): void {
+  const isNewer = (headers.get("mcp-protocol-version") ?? "") >= newerRevision;
+  if (!isNewer && headers.get("accept")?.includes("text/event-stream")) return;
+  throw new GatewayError(
+    "method_not_allowed",
+    isNewer
+      ? "Send subscriptions/listen with POST to hear of changes."
+      : "GET opens a stream of events alone (Accept: text/event-stream). Send messages with POST.",
+  );
+}
+
+/** Opens the stream on which an agent of the older generation hears that lists have changed. */
+export const mcpChanges = defineEndpoint({
+  ...shared,
+  method: "GET",
+  summary: "Hear that lists of upstream MCP servers changed.",
+  description:
+    "The stream of the Model Context Protocol up to 2025-11-25, which clients open by themselves: notifications that tools, prompts or " +
+    "resources changed, of servers that the credential may use. Later revisions send subscriptions/listen with POST. A credential has " +
+    "at most 32 streams at once.",
+  async handle(
+    context: RequestContext<unknown, ToolCaller>,
+    deps: Pick<Dependencies, "upstreamServers" | "agentStreams" | "publicUrl">,
+  ) {
+    checkTransport(context, deps.publicUrl());
+    assertListens(context);
+    const { caller } = context;
+    assertInference(caller);
+    const id = context.param("server");
+    const servers = await serversAt(id, { caller, deps });
+    const stream = deps.agentStreams.add(
+      streamOwnerOf({
+        caller,
+        servers: servers.map((server) => ({ server })),
+        joined: id === allServers,
+        limits: limitsOf(context),
+      }),
+    );
+    if (stream !== undefined)
+      return protocolAnswer(context, changeEvents(stream, context.request.signal));
+    if (deps.agentStreams.ending)
+      throw new GatewayError("service_unavailable", "The gateway is about to end.", {
+        retryAfterSeconds: 1,
+      });
+    throw new GatewayError(
+      "rate_limit_exceeded",
+      "This credential, or this gateway, has as many open streams as it may. Close one first.",
+      { retryAfterSeconds: 30 },
+    );
+  },
 });

@@ -87,17 +87,23 @@ export const messageSchema = z.looseObject({
   id: z.union([z.string(), z.number()]).optional(),
 });
 
-const isCall = (message: unknown): boolean =>
-  typeof message === "object" &&
-  message !== null &&
-  "method" in message &&
-  message.method === "tools/call";
+/** The methods that call a tool. */
+const toolMethods: ReadonlySet<unknown> = new Set(["tools/call"]);
+
+/** Those that make another server do something. */
+export const upstreamMethods: ReadonlySet<unknown> = new Set([
+  ...toolMethods,
+  "prompts/get",
+  "resources/read",
+]);
 
 /**
- * Returns how many tools a request calls. Batches of the older protocol revisions may call several.
+ * Returns how many calls a body holds. Batches of the older protocol revisions may hold several.
  */
-export const callsIn = (body: unknown): number =>
-  (Array.isArray(body) ? body : [body]).filter(isCall).length;
+export const callsIn = (body: unknown, methods = toolMethods): number =>
+  (Array.isArray(body) ? body : [body]).filter((message: unknown) =>
+    methods.has((Object(message) as { method?: unknown }).method),
+  ).length;
 
 /**
  * Returns the request for the SDK, with the protocol's headers. The client's `Accept` is not

@@ -63,6 +63,23 @@ const mayUse = (
   );
 };
 
+/** Returns whether a caller may use anything of a server. */
+export const mayReach = (serverId: string, { keys, request }: ToolLimits): boolean =>
+  [...keys, request].every(
+    (list) =>
+      list === null || list.some((entry) => entry === serverId || entry.startsWith(`${serverId}/`)),
+  );
+
+/**
+ * Returns whether a caller may use what a server has beside tools. Lists of tools mean those tools
+ * and nothing else, so each of them has to name the server as a whole.
+ */
+export const mayUseWhole = (
+  { id, allowedTools }: Pick<UpstreamServer, "id" | "allowedTools">,
+  { keys, request }: ToolLimits,
+): boolean =>
+  allowedTools === null && [...keys, request].every((list) => list === null || list.includes(id));
+
 /** Returns a name that models accept. Where it had to be changed or cut, a hash keeps it distinct. */
 function fittingName(wanted: string, identity: string): string {
   const clean = wanted.replaceAll(nameCharacters, "_");
@@ -72,27 +89,41 @@ function fittingName(wanted: string, identity: string): string {
 }
 
 /**
- * Returns the tools that a caller may list and call, by their exposed names. A call looks its name
- * up here, and no name is ever taken apart.
+ * Returns values by the names under which callers know them. A name is looked up in the map and is
+ * never taken apart.
  * @param prefixed Whether names begin with their server's id, since several servers are joined.
  */
+export function exposedNames<Value>(
+  named: readonly { serverId: string; name: string; value: Value }[],
+  { prefixed }: { prefixed: boolean },
+): ReadonlyMap<string, Value> {
+  const exposed = new Map<string, Value>();
+  for (const { serverId, name: own, value } of named) {
+    const identity = `${serverId}\n${own}`;
+    const wanted = prefixed ? `${serverId}__${own}` : own;
+    let name = prefixed ? fittingName(wanted, identity) : wanted;
+    if (exposed.has(name)) name = fittingName(`${wanted} `, identity);
+    if (!exposed.has(name)) exposed.set(name, value);
+  }
+  return exposed;
+}
+
+/** Returns the tools that a caller may list and call, by their exposed names. */
 export function exposedTools(
   servers: readonly ReadServer[],
   { limits, prefixed }: { limits: ToolLimits; prefixed: boolean },
 ): ReadonlyMap<string, ExposedTool> {
-  const exposed = new Map<string, ExposedTool>();
-  for (const { server, tools } of servers) {
-    for (const tool of tools) {
-      if (!mayUse({ server, tool }, limits)) continue;
-      const { definition } = tool;
-      const identity = `${server.id}\n${definition.name}`;
-      const wanted = prefixed ? `${server.id}__${definition.name}` : definition.name;
-      let name = prefixed ? fittingName(wanted, identity) : wanted;
-      if (exposed.has(name)) name = fittingName(`${wanted} `, identity);
-      if (!exposed.has(name)) exposed.set(name, { name, server, definition });
-    }
-  }
-  return exposed;
+  const usable = servers.flatMap(({ server, tools }) =>
+    tools
+      .filter((tool) => mayUse({ server, tool }, limits))
+      .map(({ definition }) => ({
+        serverId: server.id,
+        name: definition.name,
+        value: { server, definition },
+      })),
+  );
+  const named = exposedNames(usable, { prefixed });
+  return new Map([...named].map(([name, tool]) => [name, { name, ...tool }]));
 }
 
 /** Returns the lists that bound the tools of a caller: of its key, and of the key that created it. */

@@ -1,8 +1,9 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { type LlmKeyCaller, routedCaller } from "../../identity/keys/caller.ts";
-import type { Content } from "../../insights/archive/content-insert.ts";
-import { keptText } from "../../insights/archive/kept-text.ts";
+import type { Content, KeptText } from "../../insights/archive/content-insert.ts";
+import { keptCharactersMax, keptText } from "../../insights/archive/kept-text.ts";
 import type { ToolCaller } from "../mcp-service.ts";
+import { cappedResult } from "./tool-result.ts";
 
 /** Stores the arguments and results of calls for workspaces that keep contents. */
 export interface ToolContents {
@@ -48,6 +49,12 @@ export function keepCall(
     surface,
     streamed: false,
     request: keptText(JSON.stringify({ server, name: tool, arguments: given })),
-    answer: keptText(JSON.stringify(result)),
+    answer: keptResult(result),
   });
+}
+
+/** Returns the text of a result. One that is too long stays a result, of less content. */
+function keptResult(result: CallToolResult): KeptText {
+  const kept = cappedResult(result, keptCharactersMax);
+  return { text: keptText(JSON.stringify(kept)).text, isCut: kept !== result };
 }

@@ -6,9 +6,14 @@ import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import type { KeyVault } from "../../platform/vault/key-vault.ts";
 import type { ProtocolServer } from "../protocol-server.ts";
-import { type AgentRequest, agentServer, type Settled } from "./agent-server.ts";
-import { Grants, type GrantTables } from "./grants.ts";
-import { HeldCalls } from "./held-calls.ts";
+import type { ToolCaller } from "../mcp-service.ts";
+import type { AgentRequest } from "./agents/agent-request.ts";
+import { agentServer, type Settled } from "./agents/agent-server.ts";
+import { AgentStreams } from "./agents/agent-streams.ts";
+import { ListWatch } from "./agents/list-watch.ts";
+import { clientDocumentUrl } from "./oauth/authorization-server.ts";
+import { Grants, type GrantTables } from "./oauth/grants.ts";
+import { HeldCalls } from "./agents/held-calls.ts";
 import type { ToolContents } from "./kept-calls.ts";
 import { ServerConnections } from "./server-connections.ts";
 import { UpstreamServerStore, type UpstreamServerTables } from "./server-store.ts";
@@ -16,7 +21,9 @@ import { ServerWatch } from "./server-health.ts";
 import { ToolCalls } from "./tool-calls.ts";
 import { ToolSecrets } from "./tool-secrets.ts";
 import { defaultResultBytes, defaultTimeoutMs, type UpstreamServer } from "./upstream-server.ts";
+import { UpstreamContents } from "./upstream-contents.ts";
 import { UpstreamServers } from "./upstream-servers.ts";
+import { type ListChannel, shareListChanges } from "./list-changes.ts";
 
 /** The gateway to upstream MCP servers. */
 export interface McpGateway {
@@ -30,6 +37,8 @@ export interface McpGateway {
   mcpGrants: Grants;
   /** Serves the tools to agents. */
   agentServer: ProtocolServer<AgentRequest>;
+  /** The streams on which agents hear that lists have changed. */
+  agentStreams: AgentStreams;
   /** Closes every connection. */
   stopGateway(): Promise<void>;
 }
@@ -49,59 +58,52 @@ interface GatewayParts {
   /** The workspace under whose key tokens are kept that all workspaces use. */
   operatorWorkspaceId: string;
   metrics: Pick<Metrics, "toolCall" | "toolCallDuration" | "watchToolServers">;
+  /** The channel to other gateways on the database; absent where there are none. */
+  channel?: ListChannel | undefined;
   publicUrl(): string;
+  /** Returns whether zero data retention applies to a caller. */
+  hasZeroRetention(caller: ToolCaller): boolean;
+  /** Returns a caller with what it may do now; undefined where its credential has ended. */
+  liveCaller(caller: ToolCaller): ToolCaller | undefined;
   onError(error: unknown): void;
 }
 
 /** Opens the gateway. Nothing is connected and no SDK is loaded before the first call. */
 export function openMcpGateway(
   { servers, allowedNetworks }: Pick<ConfiguredMcp, "servers" | "allowedNetworks">,
-  {
-    servers: serverRows,
-    grants: grantRows,
-    vault,
-    ledger,
-    clock,
-    version,
-    contents,
-    certificates,
-    operatorWorkspaceId,
-    metrics,
-    publicUrl,
-    onError,
-  }: GatewayParts,
+  parts: GatewayParts,
 ): McpGateway {
+  const { vault, clock, version, certificates, metrics, channel, publicUrl, onError } = parts;
   const guard = {
     allowed: allowedNetworks.flatMap((range) => parseRange(range) ?? []),
     ...(certificates !== undefined && { trusted: certificates }),
   };
-  const grants = new Grants({ database: grantRows, vault, guard, clock, operatorWorkspaceId });
+  const grants = new Grants({
+    ...parts,
+    database: parts.grants,
+    guard,
+    documentUrl: () => clientDocumentUrl(publicUrl()),
+  });
   const connections = new ServerConnections({ guard, grants, clock, version });
   const watch = new ServerWatch({ clock, metrics });
   metrics.watchToolServers(() => watch.openCircuits());
-  const toolCalls = new ToolCalls({
-    connections,
-    grants,
-    watch,
-    ledger,
-    clock,
-    contents,
-    publicUrl,
-    onError,
-  });
+  const toolCalls = new ToolCalls({ ...parts, connections, grants, watch });
   const held = new HeldCalls<Settled>(clock);
-  const served = agentServer(toolCalls, { version, held });
+  const contents = new UpstreamContents({ connections, clock });
+  const streams = new AgentStreams(parts);
+  const served = agentServer(toolCalls, { version, held, contents, streams });
+  shareAnswers(served, channel);
   const upstreamServers = new UpstreamServers({
     operators: servers.map(operatorsServer),
-    store: new UpstreamServerStore({ database: serverRows, vault }),
+    store: new UpstreamServerStore({ database: parts.servers, vault }),
     connections,
     grants,
     guard,
     clock,
     onError,
   });
-  connections.onListChanged = ({ server, user }) =>
-    upstreamServers.refresh(server, { user }).catch(onError);
+  shareListChanges({ connections, upstreamServers, contents, streams, channel, onError });
+  const listWatch = new ListWatch({ streams, servers: upstreamServers, connections, onError });
   return {
     upstreamServers,
     toolCalls,
@@ -109,7 +111,10 @@ export function openMcpGateway(
     toolSecrets: new ToolSecrets(vault),
     mcpGrants: grants,
     agentServer: served,
+    agentStreams: streams,
     async stopGateway() {
+      listWatch.stop();
+      streams.end();
       held.close();
       await served.close();
       await connections.close();
@@ -129,3 +134,19 @@ const operatorsServer = ({
   createdAtMs: null,
   updatedAtMs: null,
 });
+
+const answersChannel = "mcp-answers";
+
+/**
+ * Passes answers of agents to the gateway that asked. Up to 2025-11-25 an answer is a request of its
+ * own, which may come to any gateway.
+ */
+function shareAnswers(served: ProtocolServer<AgentRequest>, channel: ListChannel | undefined) {
+  if (channel === undefined) return;
+  served.passOn = (clientId, body) =>
+    channel.publish(answersChannel, JSON.stringify({ clientId, body }));
+  channel.on(answersChannel, (message) => {
+    const { clientId, body } = JSON.parse(message) as { clientId: string; body: unknown };
+    served.takeAnswer(clientId, body);
+  });
+}

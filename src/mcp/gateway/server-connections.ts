@@ -8,7 +8,8 @@ import { assert } from "../../platform/kernel/assert.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { AddressGuard } from "../../platform/notify/public-address.ts";
-import type { Grants } from "./grants.ts";
+import { type ListKind, listKinds } from "../change-stream.ts";
+import type { Grants } from "./oauth/grants.ts";
 import { serverFetch } from "./server-fetch.ts";
 import {
   type ServerUser,
@@ -51,6 +52,8 @@ interface Place {
   server: UpstreamServer;
   user: ServerUser;
   capabilities: AskedCapabilities;
+  /** Whether the connection is there to hear that lists have changed. */
+  listens?: true;
 }
 
 interface Connection {
@@ -68,6 +71,18 @@ const questionMethods = {
   roots: "roots/list",
 } as const satisfies Record<keyof AskedCapabilities, Question["method"]>;
 
+/**
+ * Milliseconds for which the first call of a connection waits until the server has answered the
+ * request for its stream. Servers that ask there could not reach the client before.
+ */
+const streamMs = 1_000;
+
+/** Returns whether a server may ask its client on the stream of the connection, and not of the call. */
+const asksOnStream = (client: Client): boolean =>
+  client.getProtocolEra() === "legacy" &&
+  client.transport !== undefined &&
+  "sessionId" in client.transport;
+
 const canBeAsked = (capabilities: AskedCapabilities = {}): boolean =>
   Object.keys(capabilities).length > 0;
 
@@ -80,8 +95,8 @@ export class ServerConnections {
   private readonly grants: Pick<Grants, "providerOf" | "note">;
   private readonly clock: Clock;
   private readonly version: string;
-  /** Called where a server says that its tools have changed. */
-  onListChanged: ((at: Pick<Place, "server" | "user">) => void) | undefined;
+  /** Called where a server says that one of its lists has changed. */
+  onListChanged: ((at: Pick<Place, "server" | "user">, kind: ListKind) => void) | undefined;
   private readonly open = new Map<string, Connection>();
   private readonly sweeping: ReturnType<typeof setInterval>;
 
@@ -124,6 +139,19 @@ export class ServerConnections {
     }
   }
 
+  /**
+   * Keeps a connection on which a server says that its lists have changed. It is closed when this
+   * was not called again for a minute.
+   */
+  listen(server: UpstreamServer, user: ServerUser): void {
+    // A process would be started for nothing else.
+    if (server.target.transport !== "streamable_http") return;
+    const key = JSON.stringify([storageKeyOf(server), server.updatedAtMs, user.personId, "lists"]);
+    const connection =
+      this.open.get(key) ?? this.connect(key, { server, user, capabilities: {}, listens: true });
+    connection.usedAtMs = this.clock.monotonicMs();
+  }
+
   /** Returns the key of a connection: of the shared one, or of a free one for a client that can be asked. */
   private keyFor(place: readonly unknown[], capabilities: AskedCapabilities): string {
     if (!canBeAsked(capabilities)) return JSON.stringify(place);
@@ -131,6 +159,12 @@ export class ServerConnections {
       const key = JSON.stringify([...place, capabilities, index]);
       if ((this.open.get(key)?.uses ?? 0) === 0) return key;
     }
+  }
+
+  /** Closes the connections to a server that was deleted. */
+  forget(server: UpstreamServer): void {
+    const beginning = `${JSON.stringify([storageKeyOf(server)]).slice(0, -1)},`;
+    for (const key of this.open.keys()) if (key.startsWith(beginning)) this.drop(key);
   }
 
   /** Closes every connection. */
@@ -181,17 +215,39 @@ export class ServerConnections {
         if (listener === undefined) throw new Error("There is no call that could be asked.");
         return (await listener.ask({ method, params: { ...params } })) as never;
       });
-    client.setNotificationHandler("notifications/tools/list_changed", () =>
-      this.onListChanged?.(at),
-    );
+    for (const kind of listKinds)
+      client.setNotificationHandler(`notifications/${kind}/list_changed`, () =>
+        this.onListChanged?.(at, kind),
+      );
     client.setNotificationHandler("notifications/message", ({ params }) => {
       for (const listener of listeners) listener.log(params);
     });
-    await client.connect(await this.transportTo(at, sdk), { timeout: connectMs });
+    const streamed = Promise.withResolvers<void>();
+    const transport = await this.transportTo(at, { sdk, onStream: streamed.resolve });
+    await client.connect(transport, { timeout: connectMs });
+    if (at.listens) await this.listenWith(client);
+    else if (canBeAsked(capabilities) && asksOnStream(client))
+      await Promise.race([streamed.promise, Bun.sleep(streamMs)]);
     return client;
   }
 
-  private async transportTo({ server, user, capabilities }: Place, sdk: ClientSdk) {
+  /** Asks a server of the newer generation to say when its lists change; the older one just does. */
+  private async listenWith(client: Client): Promise<void> {
+    const { tools, prompts, resources } = client.getServerCapabilities() ?? {};
+    const filter = {
+      ...(tools?.listChanged && { toolsListChanged: true }),
+      ...(prompts?.listChanged && { promptsListChanged: true }),
+      ...(resources?.listChanged && { resourcesListChanged: true }),
+    };
+    if (client.getProtocolEra() === "modern" && Object.keys(filter).length > 0)
+      await client.listen(filter, { timeout: connectMs });
+  }
+
+  /** `onStream` is called when the server has answered the request for a stream of its own. */
+  private async transportTo(
+    { server, user, capabilities, listens }: Place,
+    { sdk, onStream }: { sdk: ClientSdk; onStream(): void },
+  ) {
     const { target, auth, workspaceId } = server;
     assert(target.transport !== "search", "a search has no connection");
     if (target.transport === "stdio") {
@@ -210,9 +266,13 @@ export class ServerConnections {
       // Streams that no request belongs to stay open for as long as the connection. Servers of the
       // older generation ask on them too, so clients that can be asked have one.
       fetch: async (url, init) => {
-        if (init?.method === "GET" && !canBeAsked(capabilities))
+        // A stream that goes on after an event is that of a call, which its server has broken off.
+        const isStream = init?.method === "GET" && !new Headers(init.headers).has("last-event-id");
+        if (isStream && !listens && !canBeAsked(capabilities))
           return new Response(null, { status: 405 });
-        const response = await send(url, init);
+        const sent = send(url, init);
+        if (isStream) sent.then(onStream, onStream);
+        const response = await sent;
         this.grants.note(new Headers(init?.headers), response);
         return response;
       },

@@ -22,8 +22,8 @@ import { timeOrderedHex } from "../../platform/kernel/ids.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../platform/kernel/money.ts";
 import type { ToolCaller } from "../mcp-service.ts";
-import { isNotConnected, type Grants } from "./grants.ts";
-import { answerMs } from "./held-calls.ts";
+import { isNotConnected, type Grants } from "./oauth/grants.ts";
+import { answerMs } from "./agents/held-calls.ts";
 import { keepCall, type ToolContents } from "./kept-calls.ts";
 import type { Listener, ServerConnections } from "./server-connections.ts";
 import type { ServerWatch } from "./server-health.ts";
@@ -74,13 +74,15 @@ export type ToolMetrics = Pick<Metrics, "toolCall" | "toolCallDuration">;
 /** The options of calls. */
 interface ToolCallsOptions {
   connections: ServerConnections;
-  grants: Pick<Grants, "isConnected">;
+  grants: Pick<Grants, "isConnected" | "noteMissingScope">;
   watch: Pick<ServerWatch, "admit" | "note">;
   publicUrl(): string;
   ledger: LedgerPort;
   clock: Clock;
   /** Where arguments and results are kept; absent where the gateway has no archive. */
   contents: ToolContents | undefined;
+  /** Returns whether zero data retention applies to a caller. */
+  hasZeroRetention(caller: ToolCaller): boolean;
   /** Receives charges that the database refused. */
   onError(error: unknown): void;
 }
@@ -142,6 +144,8 @@ export class ToolCalls {
         status: isLeft ? "cancelled" : "failed",
       });
       if (isNotConnected(error)) return { ...this.connect(call), generationId };
+      if (await this.wantsScope(call, error))
+        return { ...this.connect(call, "wants more rights than it was given"), generationId };
       return { ok: false, failure: failureOf(error), chargedNano, generationId };
     }
   }
@@ -150,8 +154,14 @@ export class ToolCalls {
     return usesOauth(server) && !(await this.options.grants.isConnected(server, userOf(caller)));
   }
 
-  private connect({ server }: ToolCall) {
-    const result = connectResult(server, this.options.publicUrl());
+  /** Returns whether a server refused a call since its tokens do not allow it. */
+  private async wantsScope({ server, caller }: ToolCall, error: unknown): Promise<boolean> {
+    if (!usesOauth(server)) return false;
+    return this.options.grants.noteMissingScope(error, { server, user: userOf(caller) });
+  }
+
+  private connect({ server }: ToolCall, reason = "is not connected yet") {
+    const result = connectResult(server, { publicUrl: this.options.publicUrl(), reason });
     return { ok: true as const, result, chargedNano: 0n };
   }
 
@@ -246,12 +256,16 @@ export class ToolCalls {
     const amountNano = status === "failed" ? 0n : call.server.priceNanoUsd;
     const latencyMs = Math.round(clock.monotonicMs() - startedMs);
     const share = shareOf(ledger, call);
+    const userAgent = this.options.hasZeroRetention(call.caller) ? undefined : call.userAgent;
     const posting = ledger.post({
       holdId: generationId,
       amountNano,
       tags: () => tagsOf(call, share),
       alongside: (posted) => {
-        const record = recordOf(call, { generationId, latencyMs, status, posted });
+        const record = recordOf(
+          { ...call, userAgent },
+          { generationId, latencyMs, status, posted },
+        );
         noteShare(record, share);
         const adds = [...usageAdds(record), ...customerAdds(record)];
         return { inserts: [generationRow(record)], adds };
@@ -283,10 +297,13 @@ export const userOf = (caller: ToolCaller): ServerUser => ({
 });
 
 /** Returns the result that asks a person to connect a server. */
-function connectResult({ id, name }: UpstreamServer, publicUrl: string): CallToolResult {
+function connectResult(
+  { id, name }: UpstreamServer,
+  { publicUrl, reason }: { publicUrl: string; reason: string },
+): CallToolResult {
   const url = `${publicUrl}/connect/${id}`;
   const text =
-    `${name} is not connected yet. Open ${url} in a browser as the person whose key this is, ` +
+    `${name} ${reason}. Open ${url} in a browser as the person whose key this is, ` +
     "and call the tool again.";
   return { content: [{ type: "text", text }], isError: true };
 }

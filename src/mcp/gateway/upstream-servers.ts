@@ -6,10 +6,11 @@ import {
   type AddressGuard,
 } from "../../platform/notify/public-address.ts";
 import type { ReadServer } from "./exposed-tools.ts";
-import type { Grants } from "./grants.ts";
+import type { Grants } from "./oauth/grants.ts";
 import type { ServerConnections } from "./server-connections.ts";
 import type { ToolList, UpstreamServerStore, WorkspaceServer } from "./server-store.ts";
 import {
+  isUsable,
   type PinnedTool,
   pinnedTools,
   type ServerUser,
@@ -73,6 +74,13 @@ const noServer = (): GatewayError =>
 
 /** The upstream MCP servers that callers may use, with their tools. */
 export class UpstreamServers {
+  /**
+   * Called where a server was registered, changed or deleted, and where its tools are other ones than
+   * before (`isListAlone`).
+   */
+  onChanged:
+    | ((server: Pick<UpstreamServer, "id" | "workspaceId">, isListAlone?: boolean) => void)
+    | undefined;
   private readonly options: UpstreamServersOptions;
   /** Lists that are being read, by server. */
   private readonly reading = new Map<string, Promise<ToolList>>();
@@ -126,6 +134,7 @@ export class UpstreamServers {
         `id: there is an MCP server ${server.id} already; choose another id.`,
         { param: "id" },
       );
+    this.onChanged?.(server);
   }
 
   /** Replaces a server of a workspace. Throws `not_found`. */
@@ -137,12 +146,15 @@ export class UpstreamServers {
         this.options.store.forgetTools(storageKeyOf(after)),
         this.options.grants.removeAll(storageKeyOf(after)),
       ]);
+    this.onChanged?.(after);
   }
 
   /** Deletes a server of a workspace with its secrets and pins. Throws `not_found`. */
   async remove(server: WorkspaceServer): Promise<void> {
     await this.options.grants.removeAll(storageKeyOf(server));
     if (!(await this.options.store.remove(server))) throw noServer();
+    this.options.connections.forget(server);
+    this.onChanged?.(server);
   }
 
   /**
@@ -191,7 +203,8 @@ export class UpstreamServers {
   ): Promise<ToolList> {
     const { store, clock } = this.options;
     const key = storageKeyOf(server);
-    const before = (await store.toolLists([key])).get(key)?.tools ?? [];
+    const known = (await store.toolLists([key])).get(key);
+    const before = known?.tools ?? [];
     const told = await this.listNow(server, user);
     const list: ToolList = {
       revision: crypto.randomUUID(),
@@ -200,6 +213,9 @@ export class UpstreamServers {
       checkedAtMs: clock.nowMs(),
     };
     await store.putTools(key, list);
+    // Whoever waits for a first list sees it, and was told when the server was registered.
+    if (known !== undefined && usableText(before) !== usableText(list.tools))
+      this.onChanged?.(server, true);
     return list;
   }
 
@@ -237,6 +253,15 @@ export class UpstreamServers {
     }
   }
 }
+
+/** Returns a text that is another one where other tools may be used, or another definition is in force. */
+const usableText = (tools: readonly PinnedTool[]): string =>
+  JSON.stringify(
+    tools
+      .filter(isUsable)
+      .map(({ definition, hash }) => [definition.name, hash])
+      .toSorted(),
+  );
 
 /** The most characters that are passed on of a server's own words about a failure. */
 const failureCharactersMax = 300;

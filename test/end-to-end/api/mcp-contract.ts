@@ -12,6 +12,8 @@ export const mcpRows: Record<string, ContractRow> = {
   ...Object.fromEntries(servers),
   "POST /mcp": { llm: true, mcp: true, accepted: 400 },
   "POST /mcp/:server": { llm: true, mcp: true, path: "/mcp/none", accepted: 404 },
+  "GET /mcp/:server": { llm: true, mcp: true, path: "/mcp/none", accepted: 405 },
+  "GET /client-metadata.json": { without: "open", base: "root" },
   "GET /mcp-servers": { scope: "read:connections" },
   "POST /mcp-servers": { scope: "write:connections", accepted: 400 },
   "GET /mcp-servers/:id": { scope: "read:connections", path: "/mcp-servers/none", accepted: 404 },

@@ -183,6 +183,22 @@ test("each call is charged and leaves a record", async () => {
   });
 });
 
+test("a record names the agent's program, but not under zero data retention", async () => {
+  const client = await connect("/mcp/docs", { headers: { "user-agent": "my-agent/1" } });
+  const agentOf = async () => {
+    await client.callTool({ name: "search", arguments: {} });
+    const { body } = await account("GET", "/analytics/generations?limit=1");
+    const answer = await gateway.get(`/generation?id=${String(at(body, "data.0.id"))}`);
+    const shown: unknown = await answer.json();
+    return at(shown, "data.user_agent");
+  };
+  expect(await agentOf()).toBe("my-agent/1");
+  expect((await account("PATCH", "/security/privacy", { zdr: true })).status).toBe(200);
+  expect(await agentOf()).toBeNull();
+  await account("PATCH", "/security/privacy", { zdr: false });
+  await client.close();
+});
+
 test("allowed_tools of a key bounds what it lists and calls, also for its models and children", async () => {
   const made = await account("POST", "/keys", { name: "narrow", allowed_tools: ["docs/search"] });
   expect(at(made.body, "data.allowed_tools")).toEqual(["docs/search"] as never);

@@ -1,6 +1,6 @@
 import type { LoggingMessageNotification, Progress } from "@modelcontextprotocol/client";
-import type { Clock } from "../../platform/kernel/clock.ts";
-import type { Question } from "./server-connections.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
+import type { Question } from "../server-connections.ts";
 
 /** Milliseconds that a client has for the answers to a server's questions. */
 export const answerMs = 5 * 60_000;

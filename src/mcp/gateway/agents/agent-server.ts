@@ -1,37 +1,19 @@
-import type { ServerContext, Server } from "@modelcontextprotocol/server";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import { usdFromNano } from "../../platform/kernel/money.ts";
-import { brand } from "../../platform/kernel/brand.ts";
-import type { ToolCaller } from "../mcp-service.ts";
-import type { McpSdk } from "../tool.ts";
-import { type BuildServer, ProtocolServer } from "../protocol-server.ts";
-import {
-  exposedTools,
-  type ExposedTool,
-  type ReadServer,
-  type ToolLimits,
-} from "./exposed-tools.ts";
+import type { CallToolResult, ServerContext, Server } from "@modelcontextprotocol/server";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../../platform/kernel/money.ts";
+import { brand } from "../../../platform/kernel/brand.ts";
+import type { McpSdk } from "../../tool.ts";
+import { type BuildServer, ProtocolServer } from "../../protocol-server.ts";
+import { exposedTools, type ExposedTool, type ReadServer } from "../exposed-tools.ts";
+import type { UpstreamContents } from "../upstream-contents.ts";
+import type { UpstreamServer } from "../upstream-server.ts";
+import { serveContents } from "./agent-contents.ts";
+import type { AgentStreams, StreamOwner } from "./agent-streams.ts";
+import { joinedContent } from "./exposed-contents.ts";
+import { type AgentRequest, serversMetaKey, stateOf } from "./agent-request.ts";
 import { HeldCall, type HeldCalls, type NextOfCall } from "./held-calls.ts";
-import type { AskedCapabilities } from "./server-connections.ts";
-import { logLevelKey, type ToolCalls, type ToolOutcome } from "./tool-calls.ts";
-
-/** A request of an agent to one upstream server, or to all of them. */
-export interface AgentRequest {
-  caller: ToolCaller;
-  /** The servers with their tools. */
-  servers: readonly ReadServer[];
-  /** Whether several servers are joined, so that tools' names begin with their server's id. */
-  joined: boolean;
-  limits: ToolLimits;
-  userAgent?: string | undefined;
-  /** What the client declared that it can be asked, where its generation says so once. */
-  capabilities?: unknown;
-  /** Records the call of a tool that may change something, before it is called. */
-  audit(tool: ExposedTool): Promise<void>;
-}
-
-/** The key of `_meta` under which a list says which servers it is made of, and their state. */
-const serversMetaKey = `${brand.routerOwner}/servers`;
+import type { AskedCapabilities } from "../server-connections.ts";
+import { logLevelKey, type ToolCalls, type ToolOutcome } from "../tool-calls.ts";
 
 /** What came of a call: its outcome, or why it was not made. */
 export type Settled = ToolOutcome | GatewayError;
@@ -41,20 +23,39 @@ const failed = (text: string) => ({
   isError: true,
 });
 
-/** Returns the server that shows the tools of upstream servers to agents. */
+/** What the server for agents is made of. */
+interface AgentServerParts {
+  version: string;
+  held: HeldCalls<Settled>;
+  contents: UpstreamContents;
+  streams: Pick<AgentStreams, "add">;
+}
+
+/** Returns who a request's stream of changes belongs to. */
+export const streamOwnerOf = ({
+  caller,
+  servers: [only],
+  joined,
+  limits,
+}: Pick<AgentRequest, "caller" | "joined" | "limits"> & {
+  servers: readonly Pick<ReadServer, "server">[];
+}): StreamOwner => ({ caller, limits, serverId: joined ? null : (only?.server.id ?? "") });
+
+/** Returns the server that shows the tools, prompts and resources of upstream servers to agents. */
 export const agentServer = (
   calls: ToolCalls,
-  { version, held }: { version: string; held: HeldCalls<Settled> },
+  { streams, ...parts }: AgentServerParts,
 ): ProtocolServer<AgentRequest> =>
   new ProtocolServer<AgentRequest>({
     streams: true,
-    load: async () => buildFor(calls, { version, held }),
+    load: async () => buildFor(calls, parts),
+    subscribe: (request) => streams.add(streamOwnerOf(request)),
   });
 
 const buildFor =
   (
     calls: ToolCalls,
-    { version, held }: { version: string; held: HeldCalls<Settled> },
+    { version, held, contents }: Omit<AgentServerParts, "streams">,
   ): BuildServer<AgentRequest> =>
   (sdk, request) => {
     const { servers, joined, limits } = request;
@@ -66,8 +67,17 @@ const buildFor =
         title: joined || only === undefined ? brand.productName : only.server.name,
         version,
       },
-      { capabilities: { tools: {}, logging: {} } },
+      {
+        capabilities: {
+          tools: { listChanged: true },
+          prompts: { listChanged: true },
+          resources: { listChanged: true },
+          completions: {},
+          logging: {},
+        },
+      },
     );
+    serveContents(server, { sdk, request, contents });
     server.setRequestHandler("tools/list", () => ({
       tools: [...tools.values()].map(({ name, definition }) => ({ ...definition, name }) as never),
       _meta: { [serversMetaKey]: servers.map(stateOf) },
@@ -84,19 +94,14 @@ const buildFor =
         context,
         begin: (begun) => outcomeOf(calls, { request, tool, params, context, call: begun }),
       });
-      if ("outcome" in next) return answerOf(sdk, next.outcome);
+      if ("outcome" in next)
+        return answerOf(sdk, { outcome: next.outcome, joined: joined ? tool.server : undefined });
       held.keep(call);
       const { questions, state } = next;
       return sdk.inputRequired({ inputRequests: questions as never, requestState: state });
     });
     return server;
   };
-
-const stateOf = ({ server, error, needsConnection }: ReadServer) => ({
-  id: server.id,
-  status: needsConnection ? "not_connected" : error === null ? "ready" : "unreachable",
-  ...(error !== null && { error }),
-});
 
 /** Returns the call that a request answers questions of, or a new one. */
 function heldOrNew(
@@ -216,9 +221,19 @@ function withCharge({ result, generationId, chargedNano }: Extract<ToolOutcome, 
   return { ...result, _meta: { ...meta, ...told } };
 }
 
-function answerOf(sdk: McpSdk, outcome: Settled) {
+/** Returns a result whose resources have the URIs under which joined servers show them. */
+const withJoinedUris = (result: CallToolResult, server: UpstreamServer | undefined) =>
+  server === undefined
+    ? result
+    : { ...result, content: result.content.map((each) => joinedContent(server, each)) };
+
+function answerOf(
+  sdk: McpSdk,
+  { outcome, joined }: { outcome: Settled; joined: UpstreamServer | undefined },
+) {
   if (outcome instanceof GatewayError) return failed(outcome.message);
-  if (outcome.ok) return withCharge(outcome) as never;
+  if (outcome.ok)
+    return withCharge({ ...outcome, result: withJoinedUris(outcome.result, joined) }) as never;
   const { type, code, message } = outcome.failure;
   if (type === "protocol_error") throw new sdk.ProtocolError(code, message);
   return failed(`The server did not answer: ${message}`);

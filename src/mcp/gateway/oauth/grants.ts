@@ -1,19 +1,14 @@
-import type {
-  AuthProvider,
-  AuthorizationServerMetadata,
-  OAuthClientInformationMixed,
-  OAuthTokens,
-} from "@modelcontextprotocol/client";
+import type { AuthProvider, OAuthTokens } from "@modelcontextprotocol/client";
 import type { Generated, Kysely } from "kysely";
 import { createHash, randomBytes } from "node:crypto";
-import { brand } from "../../platform/kernel/brand.ts";
-import type { Clock } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
-import type { AddressGuard } from "../../platform/notify/public-address.ts";
-import type { KeyVault } from "../../platform/vault/key-vault.ts";
-import { serverFetch } from "./server-fetch.ts";
-import { storageKeyOf, type ServerUser, type UpstreamServer } from "./upstream-server.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { KeyedMutex } from "../../../platform/kernel/keyed-mutex.ts";
+import type { AddressGuard } from "../../../platform/notify/public-address.ts";
+import type { KeyVault } from "../../../platform/vault/key-vault.ts";
+import { serverFetch } from "../server-fetch.ts";
+import { discoverClient, type KnownClient } from "./authorization-server.ts";
+import { storageKeyOf, type ServerUser, type UpstreamServer } from "../upstream-server.ts";
 
 /** Rows of tokens, and of consents that are under way. */
 export interface GrantTables {
@@ -36,22 +31,18 @@ export interface GrantTables {
   };
 }
 
-/** A client at an authorization server. */
-interface KnownClient {
-  issuer: string;
-  metadata?: AuthorizationServerMetadata | undefined;
-  client: OAuthClientInformationMixed;
-  resource: string;
-}
-
 /** The tokens of a person. */
 interface Grant extends KnownClient {
   tokens: OAuthTokens;
+  /** What the server has asked for beside the scope of the tokens. */
+  wantedScope?: string | undefined;
 }
 
 interface Consent extends KnownClient {
   verifier: string;
   redirectUrl: string;
+  /** What was asked for; absent where the server says nothing of scopes. */
+  scope?: string | undefined;
 }
 
 /** Thrown where a person has not connected a server, or the server takes its tokens no longer. */
@@ -96,6 +87,8 @@ interface GrantsOptions {
   clock: Clock;
   /** The workspace under whose key tokens are kept that all workspaces use. */
   operatorWorkspaceId: string;
+  /** Returns where the gateway describes itself as a client; undefined where it is not public. */
+  documentUrl(): string | undefined;
 }
 
 /**
@@ -127,10 +120,15 @@ export class Grants {
   ): Promise<string> {
     const { database, vault, clock } = this.options;
     const sdk = await import("@modelcontextprotocol/client");
-    const known = await this.discover(server, redirectUrl);
+    const { scope: usual, ...known } = await discoverClient(server, {
+      redirectUrl,
+      documentUrl: this.options.documentUrl(),
+      fetchFn: this.fetchTo(server),
+    });
     const state = randomBytes(32).toString("base64url");
-    const { auth } = server;
-    const scope = auth.type === "none" || auth.type === "headers" ? undefined : auth.scope;
+    const given = await this.find(this.holder(server, user), server);
+    // What was granted is asked for again, since new tokens take the place of the old ones.
+    const scope = sdk.computeScopeUnion(usual, given?.tokens.scope, given?.wantedScope);
     const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(known.issuer, {
       ...(known.metadata && { metadata: known.metadata }),
       clientInformation: known.client,
@@ -139,7 +137,7 @@ export class Grants {
       resource: known.resource,
       ...(scope !== undefined && { scope }),
     });
-    const consent: Consent = { ...known, verifier: codeVerifier, redirectUrl };
+    const consent: Consent = { ...known, verifier: codeVerifier, redirectUrl, scope };
     const hash = stateHash(state);
     await database.deleteFrom("mcp_consents").where("expires_at_ms", "<", clock.nowMs()).execute();
     await database
@@ -194,7 +192,8 @@ export class Grants {
     }: { user: ServerUser; consent: Consent; code: string; iss: string | undefined },
   ): Promise<void> {
     const sdk = await import("@modelcontextprotocol/client");
-    const { issuer, metadata, client, resource, verifier, redirectUrl } = consent;
+    const { verifier, redirectUrl, scope, ...known } = consent;
+    const { issuer, metadata, client, resource } = known;
     const tokens = await sdk
       .exchangeAuthorization(issuer, {
         ...(metadata && { metadata }),
@@ -213,7 +212,32 @@ export class Grants {
           { param: "code", cause: error },
         );
       });
-    await this.put(this.holder(server, user), { issuer, metadata, client, resource, tokens });
+    // A server that gives what was asked for need not repeat it (RFC 6749, 5.1).
+    const granted = { ...tokens, ...(scope !== undefined && !tokens.scope && { scope }) };
+    await this.put(this.holder(server, user), { ...known, tokens: granted });
+  }
+
+  /**
+   * Notes what a server wants beside the scope of a person's tokens, where an error says so. Returns
+   * whether it does: the next consent asks for it.
+   */
+  async noteMissingScope(
+    error: unknown,
+    { server, user }: { server: UpstreamServer; user: ServerUser },
+  ): Promise<boolean> {
+    const sdk = await import("@modelcontextprotocol/client");
+    const isMissing = (each: unknown): each is InstanceType<typeof sdk.InsufficientScopeError> =>
+      each instanceof sdk.InsufficientScopeError;
+    const refusal = causesOf(error).find(isMissing);
+    if (refusal === undefined) return false;
+    const holder = this.holder(server, user);
+    const grant = await this.find(holder, server);
+    const { requiredScope } = refusal;
+    if (grant === undefined || requiredScope === undefined || !scopePattern.test(requiredScope))
+      return grant !== undefined;
+    const wantedScope = sdk.computeScopeUnion(grant.wantedScope, requiredScope);
+    await this.put(holder, { ...grant, wantedScope });
+    return true;
   }
 
   /** Returns the people of a workspace who have connected a server, and when; null means everyone. */
@@ -351,44 +375,6 @@ export class Grants {
     }
   }
 
-  private async discover(server: UpstreamServer, redirectUrl: string): Promise<KnownClient> {
-    const { target, auth } = server;
-    if (target.transport !== "streamable_http" || auth.type === "none" || auth.type === "headers")
-      throw new GatewayError("bad_request", "This MCP server is not used with OAuth.");
-    const sdk = await import("@modelcontextprotocol/client");
-    const fetchFn = this.fetchTo(server);
-    try {
-      const info = await sdk.discoverOAuthServerInfo(target.url, { fetchFn });
-      const issuer = String(info.authorizationServerUrl);
-      const metadata = info.authorizationServerMetadata;
-      const client =
-        auth.clientId === undefined
-          ? await sdk.registerClient(issuer, {
-              ...(metadata && { metadata }),
-              clientMetadata: {
-                client_name: brand.productName,
-                application_type: "web",
-                redirect_uris: [redirectUrl],
-                grant_types: ["authorization_code", "refresh_token"],
-                response_types: ["code"],
-                token_endpoint_auth_method: "none",
-              },
-              fetchFn,
-            })
-          : {
-              client_id: auth.clientId,
-              ...(auth.clientSecret !== undefined && { client_secret: auth.clientSecret }),
-            };
-      return { issuer, metadata, client, resource: target.url };
-    } catch (error) {
-      throw new GatewayError(
-        "bad_request",
-        "The MCP server's authorization server cannot be used: its metadata cannot be read, or it registers no clients.",
-        { cause: error },
-      );
-    }
-  }
-
   /** Revokes tokens (RFC 7009). One that cannot be revoked ends by itself, and is sent no more. */
   private async revoke(server: UpstreamServer, { metadata, client, tokens }: Grant): Promise<void> {
     const { revocation_endpoint: url } = Object(metadata) as { revocation_endpoint?: unknown };
@@ -435,7 +421,8 @@ export class Grants {
     const text = vault.openRecord(this.placeOf(holder), row.sealed).toString("utf8");
     const grant = JSON.parse(text) as Grant;
     // Tokens for an address are not sent to another one.
-    const isSame = target.transport === "streamable_http" && target.url === grant.resource;
+    const isSame =
+      target.transport === "streamable_http" && target.url === (grant.url ?? grant.resource);
     return isSame ? grant : undefined;
   }
 
@@ -463,9 +450,16 @@ export class Grants {
   }
 }
 
-/** Returns whether an error says that a server is not connected, or was caused by one that does. */
-export function isNotConnected(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (cause instanceof NotConnectedError) return true;
-  return false;
+/** Scopes as a server may ask for them (RFC 6749, 3.3). */
+const scopePattern = /^[\x21\x23-\x5b\x5d-\x7e ]{1,1000}$/;
+
+/** Returns an error, and what caused it. */
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let cause = error; cause instanceof Error; cause = cause.cause) causes.push(cause);
+  return causes;
 }
+
+/** Returns whether an error says that a server is not connected, or was caused by one that does. */
+export const isNotConnected = (error: unknown): boolean =>
+  causesOf(error).some((cause) => cause instanceof NotConnectedError);
