@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import type { PeopledGateway } from "../api/people-browser.ts";
@@ -12,6 +13,9 @@ import { missingProgram, runProgram, startProgram } from "./conformance/protocol
 import { toolContract } from "./tool-contract.ts";
 
 const missing = missingProgram("inspector");
+
+/** Calls a tool; returns its structured result, and throws where it fails. */
+type CallTool = (name: string, given?: Record<string, unknown>) => Promise<unknown>;
 
 describe.skipIf(missing !== undefined)(
   `the Inspector's CLI${missing ? ` (missing: ${missing})` : ""}`,
@@ -86,11 +90,11 @@ describe.skipIf(missing !== undefined)(
       );
 
     /** Calls that need what others made, in their order; gives the tools that they called. */
-    async function callWritingTools(credential: string[], hub: string): Promise<string[]> {
+    async function callWritingTools(call: CallTool, hub: string): Promise<string[]> {
       const called: string[] = [];
       const step = (name: string, given: Record<string, unknown>): Promise<unknown> => {
         called.push(name);
-        return call(credential, name, given);
+        return call(name, given);
       };
       const key = await step("create_key", { name: hub });
       expect(await step("revoke_key", { key_id: textAt(key, "data.id") })).toMatchObject({
@@ -112,20 +116,23 @@ describe.skipIf(missing !== undefined)(
       return called;
     }
 
-    /**
-     * Calls that stand alone, two at a time: a program that waits long for a core between its
-     * requests finds its connection closed.
-     */
-    async function callOtherTools(credential: string[], names: readonly string[]): Promise<void> {
-      const left = [...names];
-      const results: [string, string][] = [];
-      const callNext = async (): Promise<void> => {
-        for (let name = left.shift(); name !== undefined; name = left.shift())
-          results.push([name, typeof (await call(credential, name, toolContract[name]?.given))]);
+    /** Calls tools as the Inspector does, with the client that it is made of, in this process. */
+    async function callerWithKey(): Promise<{ call: CallTool; close(): Promise<void> }> {
+      const client = new Client({ name: "agent", version: "1" });
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(`${people.gateway().origin}/mcp`), {
+          requestInit: { headers: { authorization: `Bearer ${testManagementKey}` } },
+        }),
+      );
+      await client.listTools();
+      return {
+        async call(name, given = {}) {
+          const result = await client.callTool({ name, arguments: given });
+          if (result.isError) throw new Error(`${name} failed: ${JSON.stringify(result.content)}`);
+          return result.structuredContent;
+        },
+        close: () => client.close(),
       };
-      await Promise.all([callNext(), callNext()]);
-      const expected = names.map((name): [string, string] => [name, "object"]);
-      expect(results.toSorted()).toEqual(expected.toSorted());
     }
 
     const operatorTools = Object.keys(toolContract).filter((name) => toolContract[name]?.operators);
@@ -156,41 +163,50 @@ describe.skipIf(missing !== undefined)(
       },
     );
 
-    test("calls every tool with a key", async () => {
-      const called = await callWritingTools([...withKey, "--protocol-era", "modern"], "by-key");
-      const users = await call(withKey, "admin_list_users");
-      const userId = textAt(users, "data.0.id");
-      expect(await call(withKey, "admin_get_user", { user_id: userId })).toMatchObject({
-        id: userId,
+    test("calls tools of each kind with a key", async () => {
+      const key = await call(withKey, "create_key", { name: "by the program" });
+      expect(await call(withKey, "revoke_key", { key_id: textAt(key, "data.id") })).toMatchObject({
+        deleted: true,
       });
+      const modern = [...withKey, "--protocol-era", "modern"];
+      const users = await call(modern, "admin_list_users");
       const grant = {
-        user_id: userId,
+        user_id: textAt(users, "data.0.id"),
         amount: 1,
         description: "test",
         confirm: true,
         idempotency_key: "inspector",
       };
-      expect(await call(withKey, "admin_grant_credits", grant)).toMatchObject({ amount: 1 });
+      expect(await call(modern, "admin_grant_credits", grant)).toMatchObject({ amount: 1 });
       // The key is that of no run, so there is nothing that could be left.
       await expect(call(withKey, "get_run")).rejects.toThrow("exit code");
-      // Nor is there a customer.
-      await expect(call(withKey, "get_customer", { id: "none" })).rejects.toThrow("exit code");
-      called.push("admin_get_user", "admin_grant_credits", "get_run", "get_customer");
-      await callOtherTools(
-        withKey,
-        Object.keys(toolContract).filter((name) => !called.includes(name)),
-      );
     }, 300_000);
 
-    // Each call is a program of its own; tool-access.test.ts calls every tool with such a token.
-    test("lists the tools of an OAuth token, calls those that write and some that read, and none of operators", async () => {
+    // The program takes a second for each call; what it checks of a result is what its client checks.
+    test("calls every tool with a key by the program's client", async () => {
+      const { call: callTool, close } = await callerWithKey();
+      const called = await callWritingTools(callTool, "by-key");
+      const userId = textAt(await callTool("admin_list_users"), "data.0.id");
+      expect(await callTool("admin_get_user", { user_id: userId })).toMatchObject({ id: userId });
+      for (const [name, given] of [
+        ["get_run", undefined],
+        ["get_customer", { id: "none" }],
+      ] as const)
+        await expect(callTool(name, given)).rejects.toThrow(`${name} failed`);
+      called.push("admin_get_user", "admin_grant_credits", "get_run", "get_customer");
+      for (const name of Object.keys(toolContract).filter((each) => !called.includes(each)))
+        expect(typeof (await callTool(name, toolContract[name]?.given))).toBe("object");
+      await close();
+    }, 60_000);
+
+    test("lists the tools of an OAuth token, calls one that writes and one that reads, and none of operators", async () => {
       const listed = await run(...withToken, "--method", "tools/list");
       expect(listAt(listed, "tools").map((tool) => at(tool, "name"))).toEqual(otherTools);
-      await callWritingTools(withToken, "by-token");
-      await callOtherTools(
-        [...withToken, "--protocol-era", "modern"],
-        ["get_credits", "list_models", "list_keys"],
-      );
+      expect(await call(withToken, "create_hub", { name: "by-token" })).toMatchObject({
+        slug: "by-token",
+      });
+      const modern = [...withToken, "--protocol-era", "modern"];
+      expect(typeof (await call(modern, "get_credits"))).toBe("object");
       for (const name of operatorTools.slice(0, 1))
         await expect(call(withToken, name)).rejects.toThrow("exit code");
     }, 300_000);

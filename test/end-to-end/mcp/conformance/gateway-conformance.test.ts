@@ -21,14 +21,27 @@ const calls = [
   "dns-rebinding-protection",
 ];
 
+const contents = [
+  "completion-complete",
+  "resources-list",
+  "resources-read-text",
+  "resources-read-binary",
+  "resources-templates-read",
+  "prompts-list",
+  "prompts-get-simple",
+  "prompts-get-with-args",
+  "prompts-get-embedded-resource",
+  "prompts-get-with-image",
+];
+
 /**
- * The scenarios of tools that a server behind the gateway passes, by revision. Of the others, those
- * of resources and prompts do not apply, since the gateway offers tools alone; two of
+ * The scenarios that a server behind the gateway passes, by revision. Of the others, two of
  * `input_required` look for names of questions, which are the gateway's own.
  */
 const scenarios = {
   "2025-11-25": [
     ...calls,
+    ...contents,
     "server-initialize",
     "ping",
     "logging-set-level",
@@ -40,6 +53,7 @@ const scenarios = {
   ],
   "2026-07-28": [
     ...calls,
+    ...contents,
     "http-header-validation",
     "input-required-result-basic-sampling",
     "input-required-result-request-state",
