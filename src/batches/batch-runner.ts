@@ -1,43 +1,22 @@
 import type { FileStore } from "../files/file-store.ts";
 import type { LlmKeyCaller } from "../identity/keys/caller.ts";
-import type { BatchLeg } from "../platform/kernel/models/batch-leg.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { Batch, BatchLine } from "./batch.ts";
 import { type BatchStore, leaseMs } from "./batch-store.ts";
 import { finishBatch, type FinishParts } from "./finish-batch.ts";
-import { chargedFailure, keyGone, lineForms, type LineAnswer } from "./line-form.ts";
+import {
+  chargedFailure,
+  keyGone,
+  lineForms,
+  type LineAnswer,
+  type LineRequest,
+  type RunLine,
+} from "./line-form.ts";
 import { type LineResult, type LineStore, resultRow } from "./line-store.ts";
 import { InputReader, readBody } from "./read-input.ts";
 import { type ProviderBatchParts, ProviderBatchRunner } from "./provider-batch-runner.ts";
+import type { ProviderPart } from "./provider-batch-store.ts";
 import { ResultSeal } from "./result-seal.ts";
-
-/** A line as an ordinary request of its creator's key. */
-interface LineRequest {
-  caller: LlmKeyCaller;
-  endpoint: string;
-  /** Whether the request is in Anthropic's dialect, and sends its version. */
-  form: Batch["form"];
-  bodyText: string;
-  /** Set where it travels in a provider's own batch. */
-  leg?: BatchLeg | undefined;
-  /**
-   * Returns the row that is committed with the charge of the answer: its body, its trace id and
-   * what it cost. Undefined for a request that is charged without an answer.
-   */
-  rowOf(answer: (LineAnswer & { costNano: number }) | undefined): ReturnType<typeof resultRow>;
-}
-
-/** The end of a line's request. */
-export interface LineOutcome extends LineAnswer {
-  /** Whether the same request may succeed later; a charged one is never sent again. */
-  mayRetry: boolean;
-  retryAfterMs: number | undefined;
-  /** Whether the key or the workspace has no money left for it. */
-  lacksMoney: boolean;
-}
-
-/** Runs a line's request through the gateway. */
-export type RunLine = (request: LineRequest) => Promise<LineOutcome>;
 
 /** The dependencies of running batches. */
 export interface BatchRunnerParts extends FinishParts {
@@ -52,7 +31,7 @@ export interface BatchRunnerParts extends FinishParts {
   refuseModel(caller: LlmKeyCaller, model: string): string | undefined;
   /** The most lines at once on this gateway. */
   concurrency: number;
-  /** Returns how many requests of clients are in progress on this gateway, lines included. */
+  /** Returns how many requests of clients are in progress on this gateway; lines are none. */
   requestsInProgress(): number;
   /** Whether other gateways may work on the same database. */
   isShared: boolean;
@@ -91,6 +70,8 @@ class ActiveBatch {
   ended: LineResult[] = [];
   renewedMs = 0;
   isTaking = false;
+  /** Whether a provider still runs lines of it. */
+  isPartly = false;
   /** When the database is asked for lines again, since it had none. */
   emptyUntilMs = 0;
 
@@ -206,6 +187,7 @@ export class BatchRunner {
   private async advance(batch: Batch): Promise<void> {
     const { clock, batches } = this.parts;
     const nowMs = clock.nowMs();
+    await this.renew(batch, nowMs);
     if (this.busy.has(batch.id)) {
       await batches.lease(batch.id);
       return;
@@ -214,35 +196,44 @@ export class BatchRunner {
       if (await batches.lease(batch.id)) this.occupy(batch, this.validate(batch));
       return;
     }
-    if (await this.isAtProvider(batch)) return;
+    const place = await this.placeOf(batch);
+    if (place === "away") return;
     const active = await this.activate(batch);
-    if (nowMs - active.renewedMs > leaseMs / 3) {
-      active.renewedMs = nowMs;
-      await this.parts.lines.renew(batch.id, active.taken);
-    }
+    active.isPartly = place === "partly";
     const isOver = batch.status !== "in_progress" || nowMs >= batch.expiresAtMs;
     if (isOver) await this.putBackWaiting(active);
     await this.mark(active);
+    if (active.isPartly) return;
     const { undone, running } = await this.parts.lines.left(batch.id);
     if (isOver ? running === 0 : undone === 0) await this.conclude(batch, undone);
   }
 
-  /** Does what a batch needs that a provider runs, or may run. Returns false where it runs here. */
-  private async isAtProvider(batch: Batch): Promise<boolean> {
+  /** Renews the leases of the lines that this gateway has taken. */
+  private async renew({ id }: Batch, nowMs: number): Promise<void> {
+    const active = this.active.get(id);
+    if (active === undefined || nowMs - active.renewedMs <= leaseMs / 3) return;
+    active.renewedMs = nowMs;
+    await this.parts.lines.renew(id, active.taken);
+  }
+
+  /** Does what a batch needs that a provider runs, or may run. Returns where its lines run. */
+  private async placeOf(batch: Batch): Promise<"here" | "partly" | "away"> {
     const { atProvider } = this;
-    if (atProvider === undefined || this.active.has(batch.id)) return false;
+    if (atProvider === undefined || this.active.get(batch.id)?.isPartly === false) return "here";
     const place = await atProvider.placeOf(batch);
     const isUndecided = place === undefined && batch.status === "in_progress";
-    if (!isUndecided && (place === undefined || place.state === "here")) return false;
-    if (!(await this.parts.batches.lease(batch.id))) return true;
-    this.occupy(
-      batch,
-      atProvider.advance(batch, place).then(async () => {
-        // What runs here now does so without a wait.
-        if ((await atProvider.placeOf(batch))?.state === "here") this.wake();
-      }),
-    );
-    return true;
+    if (!isUndecided && (place === undefined || place.state === "here")) return "here";
+    const ended = place?.parts.filter(hasEnded).length ?? 0;
+    if (await this.parts.batches.lease(batch.id))
+      this.occupy(
+        batch,
+        atProvider.advance(batch, place).then(async () => {
+          const { state, parts = [] } = (await atProvider.placeOf(batch)) ?? {};
+          // What runs here now does so without a wait.
+          if (state === "here" || parts.filter(hasEnded).length > ended) this.wake();
+        }),
+      );
+    return ended > 0 ? "partly" : "away";
   }
 
   private async activate(batch: Batch): Promise<ActiveBatch> {
@@ -345,8 +336,7 @@ export class BatchRunner {
 
   /** Returns how many lines may run: fewer while clients wait for answers, and one at least. */
   private room(): number {
-    const others = Math.max(0, this.parts.requestsInProgress() - this.running);
-    return Math.max(1, this.parts.concurrency - others);
+    return Math.max(1, this.parts.concurrency - this.parts.requestsInProgress());
   }
 
   private async takeMore(active: ActiveBatch): Promise<void> {
@@ -492,6 +482,8 @@ export class BatchRunner {
     this.working.add(tracked);
   }
 }
+
+const hasEnded = ({ state }: ProviderPart): boolean => state === "ended";
 
 const messageOf = (text: string): string => {
   const { error } = Object(JSON.parse(text)) as { error?: { message?: string } };

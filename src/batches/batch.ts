@@ -145,17 +145,15 @@ export interface BatchTables {
     attempts: number;
     next_attempt_ms: number;
   };
-  /** What was decided of each batch: where its lines run, and the provider's batch if one runs them. */
+  /** What was decided of each batch: where its lines run, and the provider's batches that run them. */
   provider_batches: {
     batch_id: string;
     state: string;
     reason: string | null;
     provider: string | null;
-    upstream_id: string | null;
-    upstream_file: string | null;
-    input_file_id: string | null;
+    /** The provider's batches, as JSON. */
+    parts: string | null;
     key: string | null;
-    submitted_at_ms: number | null;
     next_poll_ms: number;
     tries: number;
   };

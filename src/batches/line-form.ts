@@ -1,5 +1,8 @@
+import type { LlmKeyCaller } from "../identity/keys/caller.ts";
 import { timeOrderedHex } from "../platform/kernel/ids.ts";
-import type { BatchForm, BatchLine } from "./batch.ts";
+import type { BatchLeg } from "../platform/kernel/models/batch-leg.ts";
+import type { Batch, BatchForm, BatchLine } from "./batch.ts";
+import type { resultRow } from "./line-store.ts";
 
 /** The answer to a line's request, or the error in place of one. */
 export interface LineAnswer {
@@ -8,6 +11,34 @@ export interface LineAnswer {
   /** The body as JSON text. */
   text: string;
 }
+
+/** A line as an ordinary request of its creator's key. */
+export interface LineRequest {
+  caller: LlmKeyCaller;
+  endpoint: string;
+  /** Whether the request is in Anthropic's dialect, and sends its version. */
+  form: Batch["form"];
+  bodyText: string;
+  /** Set where it travels in a provider's own batch. */
+  leg?: BatchLeg | undefined;
+  /**
+   * Returns the row that is committed with the charge of the answer: its body, its trace id and
+   * what it cost. Undefined for a request that is charged without an answer.
+   */
+  rowOf(answer: (LineAnswer & { costNano: number }) | undefined): ReturnType<typeof resultRow>;
+}
+
+/** The end of a line's request. */
+export interface LineOutcome extends LineAnswer {
+  /** Whether the same request may succeed later; a charged one is never sent again. */
+  mayRetry: boolean;
+  retryAfterMs: number | undefined;
+  /** Whether the key or the workspace has no money left for it. */
+  lacksMoney: boolean;
+}
+
+/** Runs a line's request through the gateway. */
+export type RunLine = (request: LineRequest) => Promise<LineOutcome>;
 
 /** Why a line was not run. */
 export type NotRun = "expired" | "cancelled";

@@ -70,7 +70,7 @@ export class LineStore {
    */
   async take(batchId: string, limit: number): Promise<{ lines: BatchLine[]; ended: LineResult[] }> {
     const nowMs = this.clock.nowMs();
-    const isFree = sql<boolean>`done = 0 and not_before_ms <= ${nowMs} and (leased_by is null or leased_until_ms < ${nowMs})`;
+    const isFree = sql<boolean>`done = 0 and upstream_model is null and not_before_ms <= ${nowMs} and (leased_by is null or leased_until_ms < ${nowMs})`;
     const rows = await this.database
       .updateTable("batch_lines")
       .set({
@@ -281,6 +281,24 @@ export class LineStore {
           .where("line", "=", line)
           .execute();
     });
+  }
+
+  /** Has lines that a provider was handed run here, where they have no result: all, or those of a part. */
+  async takeBack(
+    batchId: string,
+    part?: { firstLine: number; lastLine: number; upstreamModel: string | null },
+  ): Promise<void> {
+    let change = this.database
+      .updateTable("batch_lines")
+      .set({ model: null, upstream_model: null, reserved_nano: 0 })
+      .where("batch_id", "=", batchId)
+      .where("upstream_model", "is not", null)
+      .where("done", "=", 0);
+    if (part !== undefined)
+      change = change.where("line", ">=", part.firstLine).where("line", "<=", part.lastLine);
+    if (part?.upstreamModel != null)
+      change = change.where("upstream_model", "=", part.upstreamModel);
+    await change.execute();
   }
 
   /** Returns what is reserved for the lines without a result of some batches, in nano-USD. */

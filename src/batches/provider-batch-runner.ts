@@ -1,19 +1,14 @@
-import type { FileRecord } from "../files/file-store.ts";
-import {
-  ProviderBatchError,
-  type ProviderBatchApi,
-} from "../inference/pipeline/batches/provider-batches.ts";
+import type { ProviderBatchApi } from "../inference/pipeline/batches/provider-batches.ts";
 import type { LlmKeyCaller } from "../identity/keys/caller.ts";
 import { hourMs } from "../platform/kernel/clock.ts";
-import type { StoredContent } from "../platform/spool/spool.ts";
 import type { Batch, BatchLine } from "./batch.ts";
-import type { BatchRunnerParts, LineOutcome } from "./batch-runner.ts";
+import type { BatchRunnerParts } from "./batch-runner.ts";
 import { GatheredInput, RunsHereError } from "./gather-input.ts";
-import { lineForms } from "./line-form.ts";
+import { lineForms, type LineOutcome } from "./line-form.ts";
 import type { LineResult } from "./line-store.ts";
+import { PartSteps } from "./part-steps.ts";
 import type { BatchPlace, ProviderBatchStore } from "./provider-batch-store.ts";
 import { ResultSeal } from "./result-seal.ts";
-import { settleAnswers } from "./settle-answers.ts";
 
 /** What is held of a workspace's money for the lines of a batch that a provider runs. */
 export interface BatchHolds {
@@ -43,12 +38,8 @@ export interface ProviderBatchParts {
   pollMs: number;
 }
 
-/** How long an unknown batch may take to appear in the provider's list, and the longest wait. */
-const appearMs = 30_000;
+/** The longest wait between looks at a provider that does not answer. */
 const waitMsMax = 600_000;
-
-/** How long a provider is asked whether it took a batch, while it does not answer. */
-const unreachedMs = 300_000;
 
 /** Hands batches to providers, looks for their end, and has their answers charged. */
 export class ProviderBatchRunner {
@@ -76,69 +67,34 @@ export class ProviderBatchRunner {
     await this.holdAgain(batch, place);
     const { clock, provider } = this.parts;
     const mustEnd = batch.status === "cancelling" || clock.nowMs() >= batch.expiresAtMs;
-    const isDue = clock.nowMs() >= place.nextPollMs || (mustEnd && place.state === "running");
+    const mayCancel = place.parts.some(({ state }) => state === "running" || state === "waiting");
+    const isDue = clock.nowMs() >= place.nextPollMs || (mustEnd && mayCancel);
     const api = provider.apiOf(place.provider ?? "");
     if (!isDue || this.stopping) return;
     if (api === undefined)
       return this.runHere(batch, place, "The provider is not configured any more.");
-    try {
-      await this.follow(batch, place, { api, mustEnd });
-    } catch (error) {
-      if (error instanceof ProviderBatchError && error.status === 404)
-        return this.runHere(batch, place, "The provider does not know its batch any more.");
-      if (place.job === null && clock.nowMs() > place.submittedAtMs + unreachedMs)
-        return this.runHere(batch, place, "The provider could not be reached.");
-      const waitMs = Math.min(waitMsMax, provider.pollMs * 2 ** Math.min(place.tries, 10));
-      await provider.places.put({
-        ...place,
-        tries: place.tries + 1,
-        nextPollMs: clock.nowMs() + waitMs,
-      });
-      throw error;
-    }
-  }
-
-  private async follow(
-    batch: Batch,
-    place: BatchPlace,
-    { api, mustEnd }: { api: ProviderBatchApi; mustEnd: boolean },
-  ): Promise<void> {
-    const { places, pollMs } = this.parts.provider;
-    const { job } = place;
-    if (job === null) return this.findAgain(batch, place, api);
-    let { state } = place;
-    if (mustEnd && state === "running") {
-      await api.cancel(job);
-      state = "cancelling";
-    }
-    if (!(await api.hasEnded(job))) {
-      const nextPollMs = this.parts.clock.nowMs() + pollMs;
-      return places.put({ ...place, state, nextPollMs, tries: 0 });
-    }
-    await settleAnswers(this.parts, {
-      batch,
-      place,
-      answers: api.answers(job),
-      isStopping: () => this.stopping,
-      fail: (line, outcome) => this.fail(batch, line, outcome),
-    });
-    if (this.stopping) return;
-    await api.forget(job).catch(this.parts.onError);
-    await this.runHere(batch, place, null);
-  }
-
-  /** Looks for a batch of which it was not learned whether the provider took it. */
-  private async findAgain(batch: Batch, place: BatchPlace, api: ProviderBatchApi): Promise<void> {
-    const { places, pollMs } = this.parts.provider;
-    const nowMs = this.parts.clock.nowMs();
-    const { submittedAtMs: sinceMs } = place;
-    const { undone: requests } = await this.parts.lines.left(batch.id);
-    const job = await api.find({ marker: batch.id, sinceMs, requests });
-    if (job !== undefined)
-      return places.put({ ...place, state: "running", job, nextPollMs: nowMs });
-    if (nowMs < sinceMs + appearMs)
-      return places.put({ ...place, nextPollMs: nowMs + Math.min(pollMs, 5_000) });
-    return this.runHere(batch, place, "The provider could not be reached.");
+    const steps = new PartSteps(
+      {
+        ...this.parts,
+        isStopping: () => this.stopping,
+        fail: (line, answer) => this.fail(batch, line, answer),
+      },
+      { batch, api },
+    );
+    const failure = await steps.take(place, mustEnd);
+    const current = await provider.places.find(batch.id);
+    if (current === undefined || this.stopping) return;
+    const endedOf = ({ parts }: BatchPlace) =>
+      parts.filter(({ state }) => state === "ended").length;
+    if (endedOf(current) === current.parts.length)
+      return this.runHere(batch, current, current.reason);
+    // What was reserved for lines that run here now is free for them; the rest is taken again.
+    if (endedOf(current) > endedOf(place)) provider.holds.free(batch.id);
+    const tries = failure === undefined ? 0 : current.tries + 1;
+    const waitMs = Math.min(waitMsMax, provider.pollMs * 2 ** Math.min(tries, 10));
+    const nextPollMs = clock.nowMs() + (tries === 0 ? steps.waitMs : waitMs);
+    await provider.places.put({ ...current, tries, nextPollMs });
+    if (failure !== undefined) throw failure;
   }
 
   /** Decides where the lines of a batch run, and hands them over. */
@@ -152,6 +108,7 @@ export class ProviderBatchRunner {
       {
         ...this.parts,
         apiOf: (id) => provider.apiOf(id),
+        store: (content) => this.store(batch, content),
         fail: (line, outcome) => this.fail(batch, line, outcome),
         isStopping: () => this.stopping,
       },
@@ -169,59 +126,39 @@ export class ProviderBatchRunner {
     batch: Batch,
     { input, caller, key }: { input: GatheredInput; caller: LlmKeyCaller; key: string },
   ): Promise<void> {
-    const { provider, clock, files } = this.parts;
-    const file = await this.write(batch, input);
-    const { provider: providerId, api, path, upstreamModel } = input.chosen;
+    const { provider, files } = this.parts;
+    const parts = await input.gather();
+    const { provider: providerId } = input;
     const isHeld = await provider.holds.take(batch.id, caller, {
       nano: input.ceilingNano,
       whole: true,
     });
     if (!isHeld) {
-      await files.release(file.id);
+      for (const { inputFileId } of parts)
+        if (inputFileId !== null) await files.release(inputFileId);
       throw new RunsHereError("There is not enough money to reserve the worst case of all lines.");
     }
-    const nowMs = clock.nowMs();
     const place: BatchPlace = {
       batchId: batch.id,
-      state: "submitting",
+      state: "away",
       reason: null,
       provider: providerId,
-      job: null,
-      inputFileId: file.id,
+      parts,
       key,
-      submittedAtMs: nowMs,
-      nextPollMs: nowMs + provider.pollMs,
+      nextPollMs: 0,
       tries: 0,
     };
     await provider.places.put(place);
-    try {
-      const { headers } = input;
-      const content = contentOf(this.parts.files, file);
-      const job = await api.create({ content, path, upstreamModel, headers, marker: batch.id });
-      const nextPollMs = clock.nowMs() + provider.pollMs;
-      await provider.places.put({ ...place, state: "running", job, nextPollMs });
-    } catch (error) {
-      this.parts.onError(error);
-      // Any other failure may have come after the provider took the batch, which is looked for.
-      if (error instanceof ProviderBatchError && error.status < 500)
-        await this.runHere(batch, place, "The provider refused the batch.");
-    }
+    await this.advance(batch, place);
   }
 
-  /** Stores the content of a provider's batch as a file that no list shows. */
-  private async write(batch: Batch, input: GatheredInput): Promise<FileRecord> {
+  /** Stores the content of a provider's batch as a held file that no list shows. */
+  private async store(batch: Batch, content: AsyncIterable<Uint8Array>): Promise<string> {
     const { objects, files, clock } = this.parts;
-    const pieces = input.pieces();
-    const first = await pieces.next();
-    if (first.done === true) throw new RunsHereError("No line could be sent.");
-    const object = await objects.write(
-      batch.workspaceId,
-      (async function* () {
-        yield first.value;
-        yield* pieces;
-      })(),
-      { bytesMax: Number.MAX_SAFE_INTEGER, tooLarge: () => new Error("too large") },
-    );
+    const object = await objects.write(batch.workspaceId, content, {
+      bytesMax: Number.MAX_SAFE_INTEGER,
+      tooLarge: () => new Error("too large"),
+    });
     const facts = {
       keyId: batch.keyId,
       filename: `${batch.id}_provider.jsonl`,
@@ -234,7 +171,7 @@ export class ProviderBatchRunner {
     if (file === undefined) throw new Error("the input of a provider's batch was not stored");
     await files.hold(file.id);
     await files.delete(batch.workspaceId, file.id);
-    return file;
+    return file.id;
   }
 
   /** Takes the hold of a batch that another process had, or that is to be renewed. */
@@ -253,22 +190,22 @@ export class ProviderBatchRunner {
     place: BatchPlace | undefined,
     reason: string | null,
   ): Promise<void> {
-    const { provider, files } = this.parts;
+    const { provider, files, lines } = this.parts;
+    const hasServed = place?.parts.some(({ hasAnswered }) => hasAnswered) === true;
+    await lines.takeBack(batch.id);
     await provider.places.put({
       batchId: batch.id,
-      provider: null,
-      job: null,
-      inputFileId: null,
+      state: "here",
+      reason: reason ?? (hasServed ? null : "The provider's batch ended without an answer."),
+      provider: hasServed ? (place?.provider ?? null) : null,
+      parts: [],
       key: null,
-      submittedAtMs: 0,
       nextPollMs: 0,
       tries: 0,
-      ...(reason === null && { provider: place?.provider ?? null }),
-      state: "here",
-      reason,
     });
     provider.holds.free(batch.id);
-    if (place?.inputFileId != null) await files.release(place.inputFileId);
+    for (const { inputFileId } of place?.parts ?? [])
+      if (inputFileId !== null) await files.release(inputFileId);
   }
 
   /** Stores that a line has failed, and counts it. */
@@ -287,14 +224,3 @@ export class ProviderBatchRunner {
     await this.parts.lines.markDone(batch.id, [await this.parts.lines.fail(result)]);
   }
 }
-
-/** Returns the content of a file, which is read while it is sent. */
-const contentOf = (files: BatchRunnerParts["files"], file: FileRecord): StoredContent => ({
-  size: file.object.bytes,
-  async read(start, length) {
-    const pieces: Uint8Array[] = [];
-    const to = Math.min(start + length, file.object.bytes);
-    for await (const piece of files.read(file, { from: start, to })) pieces.push(piece);
-    return Buffer.concat(pieces);
-  },
-});

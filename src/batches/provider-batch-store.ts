@@ -2,27 +2,42 @@ import type { Kysely } from "kysely";
 import type { ProviderJob } from "../inference/pipeline/batches/provider-batches.ts";
 import type { BatchTables } from "./batch.ts";
 
-/**
- * Where the lines of a batch run: `here`, or in a batch of a provider, which is being submitted,
- * runs, or was asked to end.
- */
-type PlaceState = "here" | "submitting" | "running" | "cancelling";
+/** Lines of a batch that one batch of a provider runs. */
+export interface ProviderPart {
+  /** A text by which the provider's batch is found again. */
+  marker: string;
+  state: "waiting" | "submitting" | "running" | "cancelling" | "ended";
+  /** The endpoint of the lines, and the wire name of their model; null where they have several. */
+  path: string;
+  upstreamModel: string | null;
+  /** The first and the last of the lines; those in between with another model are of other parts. */
+  firstLine: number;
+  lastLine: number;
+  requests: number;
+  /** Headers of the requests that are sent with the batch. */
+  headers: Readonly<Record<string, string>>;
+  /** The held file with the requests as the provider is sent them; null once it is released. */
+  inputFileId: string | null;
+  /** The provider's batch; null until it was taken. */
+  job: ProviderJob | null;
+  submittedAtMs: number;
+  /** Whether the provider has answered any of the lines. */
+  hasAnswered: boolean;
+}
 
 /** The place where a batch's lines run. */
 export interface BatchPlace {
   batchId: string;
-  state: PlaceState;
-  /** Why the lines run here; null where a provider runs them. */
+  /** `here`, or at a provider, in its batches. */
+  state: "here" | "away";
+  /** Why lines run here; null where a provider runs all of them. */
   reason: string | null;
-  /** The slug of the provider that runs the lines, or ran some of them. */
+  /** The slug of the provider that runs lines, or ran some of them. */
   provider: string | null;
-  /** The provider's batch; null until it was taken. */
-  job: ProviderJob | null;
-  /** The held file with the requests as the provider was sent them. */
-  inputFileId: string | null;
+  /** The provider's batches; none where the lines run here. */
+  parts: readonly ProviderPart[];
   /** The key to charge, as it was when the batch was handed over. */
   key: string | null;
-  submittedAtMs: number;
   nextPollMs: number;
   tries: number;
 }
@@ -51,18 +66,26 @@ export class ProviderBatchStore {
     return new Map(rows.map((row) => [row.batch_id, placeOf(row)]));
   }
 
+  /** Returns the ids of a provider's batches that belong to batches here. */
+  async jobsAt(provider: string): Promise<ReadonlySet<string>> {
+    const rows = await this.database
+      .selectFrom("provider_batches")
+      .selectAll()
+      .where("provider", "=", provider)
+      .where("state", "=", "away")
+      .execute();
+    return new Set(rows.flatMap((row) => placeOf(row).parts.flatMap(({ job }) => job?.id ?? [])));
+  }
+
   /** Stores where the lines of a batch run, in place of what was known. */
-  async put({ job, ...place }: BatchPlace): Promise<void> {
+  async put(place: BatchPlace): Promise<void> {
     const row = {
       batch_id: place.batchId,
       state: place.state,
       reason: place.reason,
       provider: place.provider,
-      upstream_id: job?.id ?? null,
-      upstream_file: job?.file ?? null,
-      input_file_id: place.inputFileId,
+      parts: JSON.stringify(place.parts),
       key: place.key,
-      submitted_at_ms: place.submittedAtMs,
       next_poll_ms: place.nextPollMs,
       tries: place.tries,
     };
@@ -76,13 +99,11 @@ export class ProviderBatchStore {
 
 const placeOf = (row: BatchTables["provider_batches"]): BatchPlace => ({
   batchId: row.batch_id,
-  state: row.state as PlaceState,
+  state: row.state as BatchPlace["state"],
   reason: row.reason,
   provider: row.provider,
-  job: row.upstream_id === null ? null : { id: row.upstream_id, file: row.upstream_file },
-  inputFileId: row.input_file_id,
+  parts: JSON.parse(row.parts ?? "[]") as ProviderPart[],
   key: row.key,
-  submittedAtMs: row.submitted_at_ms ?? 0,
   nextPollMs: row.next_poll_ms,
   tries: row.tries,
 });

@@ -1,9 +1,9 @@
 import type { BatchAnswer } from "../inference/pipeline/batches/provider-batches.ts";
 import type { LlmKeyCaller } from "../identity/keys/caller.ts";
 import type { Batch, BatchLine } from "./batch.ts";
-import type { BatchRunnerParts, LineOutcome } from "./batch-runner.ts";
+import type { BatchRunnerParts } from "./batch-runner.ts";
 import { lineOfId } from "./gather-input.ts";
-import { chargedFailure, lineForms } from "./line-form.ts";
+import { chargedFailure, lineForms, type LineOutcome } from "./line-form.ts";
 import { type LineResult, resultRow } from "./line-store.ts";
 import type { ProviderBatchParts } from "./provider-batch-runner.ts";
 import type { BatchPlace } from "./provider-batch-store.ts";
@@ -13,7 +13,8 @@ import { ResultSeal } from "./result-seal.ts";
 /** Answers that are charged at once, and read before they are. */
 const answersAtOnce = 64;
 
-type Parts = BatchRunnerParts & { provider: ProviderBatchParts };
+/** The dependencies of charging answers. */
+export type SettleParts = BatchRunnerParts & { provider: ProviderBatchParts };
 
 interface Settling {
   batch: Batch;
@@ -27,8 +28,13 @@ interface Settling {
 /**
  * Charges the answers of a provider's batch, each once: answers whose charge an earlier process
  * committed are only counted. A line without an answer, or with a failure that may pass, remains.
+ * Returns how many of the answers are of this batch, and how many of another.
  */
-export async function settleAnswers(parts: Parts, settling: Settling): Promise<void> {
+export async function settleAnswers(
+  parts: SettleParts,
+  settling: Settling,
+): Promise<{ answered: number; foreign: number }> {
+  const counts = { answered: 0, foreign: 0 };
   const { batch, place, answers, isStopping } = settling;
   const caller = parts.provider.keptCaller(batch.workspaceId, place.key ?? "");
   if (caller === undefined) throw new Error("the workspace of a batch is gone");
@@ -39,22 +45,27 @@ export async function settleAnswers(parts: Parts, settling: Settling): Promise<v
   });
   let some = new Map<number, BatchAnswer>();
   for await (const answer of answers) {
-    if (isStopping()) return;
+    if (isStopping()) return counts;
     const line = lineOfId(batch.id, answer.customId);
-    if (line !== undefined && answer.status !== 0) some.set(line, answer);
+    if (line === undefined) counts.foreign += 1;
+    else if (answer.status !== 0) {
+      counts.answered += 1;
+      some.set(line, answer);
+    }
     if (some.size < answersAtOnce) continue;
     await settle.all(some);
     some = new Map();
   }
   await settle.all(some);
+  return counts;
 }
 
 /** Charges answers of one batch. */
 class AnswerSettlement {
-  private readonly parts: Parts;
+  private readonly parts: SettleParts;
   private readonly facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal };
 
-  constructor(parts: Parts, facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal }) {
+  constructor(parts: SettleParts, facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal }) {
     this.parts = parts;
     this.facts = facts;
   }
@@ -142,6 +153,7 @@ class AnswerSettlement {
 
 /** Returns the least request of an endpoint, for the reading of its answer. */
 function leastRequest(endpoint: string, model: string): string {
+  if (endpoint === "/v1/completions") return JSON.stringify({ model, prompt: "-" });
   const isText = /\/(?:responses|embeddings|moderations)$/.test(endpoint);
   const messages = [{ role: "user", content: "-" }];
   return JSON.stringify(isText ? { model, input: "-" } : { model, max_tokens: 1, messages });

@@ -149,6 +149,7 @@ export async function answerInBackground<Caller>(
 ): Promise<BackgroundAnswer> {
   const { traceId, request } = context;
   context.background = background;
+  background.began?.(traceId);
   try {
     guard.admitCaller(endpoint, context, caller);
     const answer = await work(context);

@@ -250,6 +250,8 @@ export interface BackgroundWork {
   pool: string;
   /** Set where it travels in a provider's own batch, which no rate windows count. */
   leg?: BatchLeg | undefined;
+  /** Receives the trace id before the request is served. */
+  began?(traceId: string): void;
   /**
    * Returns the row that is committed with the charge of an answer; undefined for a charge without
    * one. `costNano` is in nano-USD.

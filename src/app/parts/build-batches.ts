@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { LineOutcome, RunLine } from "../../batches/batch-runner.ts";
+import type { LineOutcome, RunLine } from "../../batches/line-form.ts";
 import { type Batches, openBatches } from "../../batches/open-batches.ts";
 import { buildProviderBatches } from "./build-provider-batches.ts";
 import type { UpstreamClient } from "../../inference/upstream/upstream-client.ts";
@@ -8,7 +8,12 @@ import type { BackgroundAnswer } from "../../http/inner-call.ts";
 import type { compileRoutes } from "../../http/router.ts";
 import type { Caller, LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
+import type { JsonObject } from "../../inference/canonical/json.ts";
 import { findModel, isModelAllowed } from "../../inference/routing/resolve-models.ts";
+import {
+  chatOfCompletion,
+  completionOfChat,
+} from "../../inference/surfaces/completion-shaped-chat.ts";
 import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
@@ -40,12 +45,23 @@ const outcomeOf = ({ status, traceId, text, error }: BackgroundAnswer): LineOutc
   lacksMoney: error?.fault === "client" && (status === 402 || error.code === "spend_limit_reached"),
 });
 
-/** Returns a function that runs lines as requests of their keys, in rate windows of their own. */
+/** Returns the answer to a line as its endpoint writes it; plain completions are answered as chats. */
+function answerTextOf(endpoint: string, bodyText: string, text: string): string {
+  if (endpoint !== "/v1/completions") return text;
+  const { prompt } = chatOfCompletion(JSON.parse(bodyText) as JsonObject);
+  return JSON.stringify(completionOfChat(JSON.parse(text) as JsonObject, prompt));
+}
+
+/**
+ * Returns a function that runs lines as requests of their keys, in rate windows of their own, and
+ * notes their trace ids in `running` while they do.
+ */
 const lineRunner =
-  (run: () => RunInBackground): RunLine =>
-  async ({ caller, endpoint, bodyText, rowOf, leg }) =>
-    outcomeOf(
-      await run()({
+  (run: () => RunInBackground, running: Set<string>): RunLine =>
+  async ({ caller, endpoint, bodyText, rowOf, leg }) => {
+    let id = "";
+    try {
+      const answer = await run()({
         endpoint: `POST ${endpoint.replace(/^\/v1/, "")}`,
         caller,
         headers: endpoint === "/v1/messages" ? anthropicVersion : {},
@@ -53,18 +69,26 @@ const lineRunner =
         work: {
           pool: "batch",
           leg,
+          began(traceId) {
+            id = traceId;
+            running.add(traceId);
+          },
           rowOf: (answer) =>
             rowOf(
               answer && {
                 status: 200,
                 requestId: answer.traceId,
-                text: answer.text,
+                text: answerTextOf(endpoint, bodyText, answer.text),
                 costNano: Number(answer.costNano),
               },
             ),
         },
-      }),
-    );
+      });
+      return outcomeOf(answer);
+    } finally {
+      running.delete(id);
+    }
+  };
 
 function refuseModel(
   catalog: CatalogSnapshot,
@@ -103,6 +127,7 @@ export function buildBatches(
   },
 ): BuiltBatches {
   let connected: RunInBackground | undefined;
+  const running = new Set<string>();
   const { concurrency = 8, native = "auto", pollSeconds = 60 } = settings.batch ?? {};
   const { ledger } = account;
   const provider =
@@ -136,11 +161,15 @@ export function buildBatches(
     run: lineRunner(() => {
       if (connected === undefined) throw new Error("the routes are not compiled yet");
       return connected;
-    }),
+    }, running),
     callerOf: (keyId) => account.directory.liveLlmKey(keyId, clock.nowMs()),
     refuseModel: (caller, model) => refuseModel(catalog(), caller, model),
     concurrency,
-    requestsInProgress: () => ledger.openHoldCount - (provider?.holds.size ?? 0),
+    requestsInProgress() {
+      let count = ledger.openHoldCount - (provider?.holds.size ?? 0);
+      for (const traceId of running) if (ledger.hasHold(`gen_${traceId}`)) count -= 1;
+      return count;
+    },
     isShared: hasSeveralGateways(settings),
     onError: (error) => logger.error({ err: error }, "a batch could not be worked on"),
   });

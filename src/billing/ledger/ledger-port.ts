@@ -21,6 +21,8 @@ export interface LedgerPort extends Purse {
    */
   readonly book: AccountBook;
   readonly openHoldCount: number;
+  /** Returns whether this process has opened such a hold, and it is open. */
+  hasHold(holdId: string): boolean;
   /** The amounts that are set aside for runs. */
   readonly allocations: Allocations;
   /** Returns the customer and tags that budgets of a workspace count; undefined where none do. */

@@ -100,6 +100,10 @@ export class Ledger implements LedgerPort {
     return this.holds.size;
   }
 
+  hasHold(holdId: string): boolean {
+    return this.holds.has(holdId);
+  }
+
   untilNoHoldIsOpen(): Promise<void> {
     if (this.holds.size === 0) return Promise.resolve();
     return new Promise((resolve) => void this.onceNoHoldIsOpen.push(resolve));

@@ -16,12 +16,14 @@ import { batchIdOf, batchSchema, noBatch, openaiBatch } from "./batch-objects.ts
 /** The endpoints that lines may name: those that answer whole. */
 const lineEndpoints = [
   "/v1/chat/completions",
+  "/v1/completions",
   "/v1/responses",
   "/v1/messages",
   "/v1/embeddings",
   "/v1/moderations",
   "/v1/rerank",
   "/v1/images/generations",
+  "/v1/images/edits",
 ] as const;
 
 type BatchDependencies = Pick<

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTwoWorkspaces, strangersKey, type TwoWorkspaces } from "../api/two-workspaces.ts";
-import { testManagementKey } from "../../support/gateway.ts";
+import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 
 let two: TwoWorkspaces;
 const directory = mkdtempSync(join(tmpdir(), "switchyard-files-"));
@@ -16,10 +16,14 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-async function uploadAs(secret: string): Promise<string> {
+async function uploadAs(
+  secret: string,
+  content = "secret",
+  purpose = "user_data",
+): Promise<string> {
   const body = new FormData();
-  body.append("file", new Blob(["secret"]), "s.txt");
-  body.append("purpose", "user_data");
+  body.append("file", new Blob([content]), "s.txt");
+  body.append("purpose", purpose);
   const answer = await fetch(`${two.gateway().baseUrl}/files`, {
     method: "POST",
     headers: { authorization: `Bearer ${secret}` },
@@ -45,6 +49,45 @@ test("files and uploads of another workspace answer 404 to every verb, and are n
   expect(await (await two.own("GET", "/files")).json()).toMatchObject({ data: [] });
   expect((await two.stranger("GET", `/files/${id}/content`)).status).toBe(200);
   expect((await two.as(testManagementKey)("GET", "/files")).status).toBe(200);
+});
+
+test("batches of another workspace answer 404 to every verb, and take no foreign file", async () => {
+  const line = {
+    custom_id: "a",
+    method: "POST",
+    url: "/v1/chat/completions",
+    body: { model: "acme/large", messages: [{ role: "user", content: "secret" }] },
+  };
+  const id = await uploadAs(strangersKey, JSON.stringify(line), "batch");
+  const asked = {
+    input_file_id: id,
+    endpoint: "/v1/chat/completions",
+    completion_window: "24h",
+  };
+  expect(await (await two.as(testLlmKey)("POST", "/batches", asked)).json()).toMatchObject({
+    error: { param: "input_file_id" },
+  });
+  const created = await two.stranger("POST", "/keys", { name: "theirs" });
+  const { key } = (await created.json()) as { key: string };
+  const ask = two.as(key);
+  const made = (await (await ask("POST", "/batches", asked)).json()) as { id: string };
+  const requests = [{ custom_id: "a", params: { ...line.body, max_tokens: 5 } }];
+  const begun = await ask("POST", "/messages/batches", { requests });
+  const { id: messagesId } = (await begun.json()) as { id: string };
+  const calls = [
+    ["GET", `/batches/${made.id}`],
+    ["POST", `/batches/${made.id}/cancel`],
+    ["GET", `/messages/batches/${messagesId}`],
+    ["GET", `/messages/batches/${messagesId}/results`],
+    ["POST", `/messages/batches/${messagesId}/cancel`],
+    ["DELETE", `/messages/batches/${messagesId}`],
+    ["GET", `/batches/${messagesId}`],
+  ] as const;
+  for (const [method, path] of calls) expect((await two.own(method, path)).status).toBe(404);
+  for (const path of ["/batches", "/messages/batches"])
+    expect(await (await two.own("GET", path)).json()).toMatchObject({ data: [] });
+  expect((await two.stranger("GET", `/batches/${made.id}`)).status).toBe(200);
+  expect((await two.stranger("GET", `/messages/batches/${messagesId}`)).status).toBe(200);
 });
 
 test("files survive a restart", async () => {

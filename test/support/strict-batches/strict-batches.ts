@@ -1,5 +1,11 @@
 import { batchRules, type BatchVendor, type ReceivedCall } from "./batch-rules.ts";
-import { fieldsOf, type KeptBatch, plainAnswer, vendorDoubles } from "./vendor-doubles.ts";
+import {
+  fieldsOf,
+  type KeptBatch,
+  liveAnswer,
+  plainAnswer,
+  vendorDoubles,
+} from "./vendor-doubles.ts";
 
 /** Doubles of the batch APIs of three vendors, on one port. They refuse what the vendors refuse. */
 export class StrictBatches {
@@ -17,6 +23,8 @@ export class StrictBatches {
   stallsAfterLines: number | undefined;
   /** Whether every call is answered as a chat completion is, by an address without a batch API. */
   isPlain = false;
+  /** Rejects the next batch after it was taken. */
+  rejectsNext = false;
   /** Fails the next creation after it has taken the batch. */
   cutsAfterCreate = false;
   private readonly files = new Map<string, string>();
@@ -69,6 +77,8 @@ export class StrictBatches {
       const shown = list.map((batch) => vendorDoubles[vendor].shown(this.shownOf(batch)));
       return Response.json(vendor === "google" ? { operations: shown } : { data: shown });
     }
+    const live = method === "POST" ? liveAnswer(path) : undefined;
+    if (live !== undefined) return Response.json(live);
     const batch = this.batchIn(path);
     if (batch === undefined)
       return Response.json({ error: { message: "not found" } }, { status: 404 });
@@ -99,7 +109,9 @@ export class StrictBatches {
       marker,
       requests: new Map(requests.map(({ customId, request }) => [customId, request])),
       cancelled: false,
+      rejected: this.rejectsNext,
     };
+    this.rejectsNext = false;
     this.batches.push(batch);
     if (!this.cutsAfterCreate)
       return Response.json(vendorDoubles[vendor].shown(this.shownOf(batch)));
@@ -108,7 +120,9 @@ export class StrictBatches {
   }
 
   private batchIn(path: string): KeptBatch | undefined {
-    return this.batches.find(({ id }) => path.includes(id.replace(/^.*\//, "")));
+    return this.batches.find(({ id }) =>
+      new RegExp(`${id.replace(/^.*\//, "")}(?!\\d)`).test(path),
+    );
   }
 
   private shownOf(batch: KeptBatch) {

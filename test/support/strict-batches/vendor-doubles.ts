@@ -9,6 +9,8 @@ export interface KeptBatch {
   /** The requests by their custom ids. */
   requests: Map<string, unknown>;
   cancelled: boolean;
+  /** Whether the vendor rejects the batch after it has taken it. */
+  rejected: boolean;
 }
 
 /** A batch at the moment when it is shown. */
@@ -33,17 +35,28 @@ export const fieldsOf = (value: unknown): Fields => Object(value) as Fields;
 
 const mustFail = (request: unknown): boolean => JSON.stringify(request).includes("fails");
 
-const openaiAnswer = (model: unknown) => ({
+/** Returns the tokens of a request: those of its words, where it has thousands. */
+const tokensOf = (request: unknown): number =>
+  Math.max(1_000, JSON.stringify(request).split("word ").length - 1);
+
+const openaiAnswer = (model: unknown, tokens = 1_000) => ({
   id: "chatcmpl-1",
   object: "chat.completion",
   created: 1,
   model,
   choices: [{ index: 0, message: { role: "assistant", content: "night" }, finish_reason: "stop" }],
-  usage: { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 },
+  usage: { prompt_tokens: tokens, completion_tokens: 100, total_tokens: tokens + 100 },
 });
 
 /** A chat completion outside of a batch. */
 export const plainAnswer = openaiAnswer("night-1");
+
+/** Returns the answer to a request outside of a batch; undefined where the path is of no such. */
+export function liveAnswer(path: string): unknown {
+  if (path.endsWith("/chat/completions")) return plainAnswer;
+  if (path.endsWith("/messages")) return anthropicAnswer("night-1");
+  return path.endsWith(":generateContent") ? googleAnswer() : undefined;
+}
 
 const openai: VendorDouble = {
   idOf: (number) => `batch_up${number}`,
@@ -60,21 +73,33 @@ const openai: VendorDouble = {
       marker: String(fieldsOf(call.body["metadata"])["gateway_batch"]),
     };
   },
-  shown: ({ batch: { id, marker, cancelled }, hasEnded }) => ({
-    id,
-    object: "batch",
-    status: cancelled ? "cancelled" : hasEnded ? "completed" : "in_progress",
-    input_file_id: `file-in-${id}`,
-    output_file_id: hasEnded ? `file-out-${id}` : null,
-    error_file_id: hasEnded ? `file-err-${id}` : null,
-    metadata: { gateway_batch: marker },
-  }),
+  shown({ batch: { id, marker, cancelled, rejected }, hasEnded }) {
+    const hasFiles = hasEnded && !rejected;
+    const code = "token_limit_exceeded";
+    return {
+      id,
+      object: "batch",
+      status: rejected
+        ? "failed"
+        : cancelled
+          ? "cancelled"
+          : hasEnded
+            ? "completed"
+            : "in_progress",
+      errors: rejected ? { object: "list", data: [{ code, message: "of org-secret" }] } : null,
+      input_file_id: `file-in-${id}`,
+      output_file_id: hasFiles ? `file-out-${id}` : null,
+      error_file_id: hasFiles ? `file-err-${id}` : null,
+      metadata: { gateway_batch: marker },
+    };
+  },
   lines: ({ ran }, failed) =>
     ran
       .filter(([, request]) => mustFail(request) === failed)
       .map(([customId, request]) => {
         const error = { error: { message: "no such thing", type: "invalid_request_error" } };
-        const body = failed ? error : openaiAnswer(fieldsOf(request)["model"]);
+        const { model } = fieldsOf(request);
+        const body = failed ? error : openaiAnswer(model, tokensOf(request));
         const response = { status_code: failed ? 400 : 200, request_id: "r", body };
         return JSON.stringify({ id: "batch_req_1", custom_id: customId, response, error: null });
       })
@@ -127,12 +152,16 @@ const anthropic: VendorDouble = {
       .join("\n"),
 };
 
-const googleAnswer = {
+const googleAnswer = (tokens = 1_000) => ({
   candidates: [
     { index: 0, content: { role: "model", parts: [{ text: "night" }] }, finishReason: "STOP" },
   ],
-  usageMetadata: { promptTokenCount: 1_000, candidatesTokenCount: 100, totalTokenCount: 1_100 },
-};
+  usageMetadata: {
+    promptTokenCount: tokens,
+    candidatesTokenCount: 100,
+    totalTokenCount: tokens + 100,
+  },
+});
 
 const google: VendorDouble = {
   idOf: (number) => `batches/up${number}`,
@@ -148,12 +177,19 @@ const google: VendorDouble = {
       })),
     };
   },
-  shown({ batch: { id, marker }, hasEnded, ran }) {
+  shown({ batch: { id, marker, rejected }, hasEnded, ran }) {
+    if (rejected)
+      return {
+        name: id,
+        done: true,
+        metadata: { displayName: marker, state: "BATCH_STATE_FAILED" },
+        error: { code: 8, message: "of project-secret" },
+      };
     const inlinedResponses = ran.map(([key, request]) => ({
       metadata: { key },
       ...(mustFail(request)
         ? { error: { code: 3, message: "no such thing" } }
-        : { response: googleAnswer }),
+        : { response: googleAnswer(tokensOf(request)) }),
     }));
     const state = hasEnded ? "BATCH_STATE_SUCCEEDED" : "BATCH_STATE_RUNNING";
     return {

@@ -143,6 +143,10 @@ export class SharedLedger implements LedgerPort {
     return this.holds.count;
   }
 
+  hasHold(holdId: string): boolean {
+    return this.holds.has(holdId);
+  }
+
   untilNoHoldIsOpen(): Promise<void> {
     return this.holds.untilNone();
   }

@@ -34,23 +34,24 @@ export function anthropicBatches(plain: ProviderApi): ProviderBatchApi {
     },
     // Its batches carry no text of ours, so that one is known by its time and size. The ids in its
     // results show whether it is ours.
-    async find({ sinceMs, requests }) {
+    async find({ sinceMs, requests, known }) {
       const { data } = await api.ask({ method: "GET", path: "/messages/batches?limit=100" });
       const found = (Array.isArray(data) ? data : []).find((batch: unknown) => {
-        const { created_at: created, request_counts: counts } = Object(batch) as Record<
-          string,
-          unknown
-        >;
+        const fields = Object(batch) as Record<string, unknown>;
+        const { id, created_at: created, request_counts: counts } = fields;
         const sum = Object.values(Object(counts) as object).reduce<number>(
           (total, count) => total + Number(count),
           0,
         );
-        return sum === requests && Date.parse(String(created)) >= sinceMs - clockSkewMs;
+        const isFree = !known.has(String(id));
+        return isFree && sum === requests && Date.parse(String(created)) >= sinceMs - clockSkewMs;
       }) as { id: string } | undefined;
       return found && { id: found.id, file: null };
     },
-    hasEnded: async ({ id }) =>
-      (await api.ask({ method: "GET", path: pathFor(id) }))["processing_status"] === "ended",
+    async endOf({ id }) {
+      const { processing_status: status } = await api.ask({ method: "GET", path: pathFor(id) });
+      return status === "ended" ? { rejection: null } : undefined;
+    },
     // `results_url` is not followed, since the credential is sent to the provider's address alone.
     async *answers({ id }) {
       for await (const line of api.lines(pathFor(id, "/results"))) yield answerOf(line);

@@ -3,6 +3,7 @@ import {
   type ProviderApi,
   type ProviderBatchApi,
   ProviderBatchError,
+  codeOf,
   idIn,
   textOf,
 } from "./provider-batches.ts";
@@ -13,16 +14,16 @@ const paths: Readonly<Record<string, string>> = { "google-generate": "generateCo
 /** States on the wire, and those of its clients. */
 const endStates = /_(?:SUCCEEDED|FAILED|CANCELLED|EXPIRED)$/;
 
-/** Statuses of its errors by gRPC code. Source: google.rpc.Code */
-const statuses: Readonly<Record<number, number>> = {
-  3: 400,
-  4: 504,
-  5: 404,
-  7: 403,
-  8: 429,
-  9: 400,
-  14: 503,
-  16: 401,
+/** Statuses and names of its errors by gRPC code. Source: google.rpc.Code */
+const errors: Readonly<Record<number, { status: number; name: string }>> = {
+  3: { status: 400, name: "INVALID_ARGUMENT" },
+  4: { status: 504, name: "DEADLINE_EXCEEDED" },
+  5: { status: 404, name: "NOT_FOUND" },
+  7: { status: 403, name: "PERMISSION_DENIED" },
+  8: { status: 429, name: "RESOURCE_EXHAUSTED" },
+  9: { status: 400, name: "FAILED_PRECONDITION" },
+  14: { status: 503, name: "UNAVAILABLE" },
+  16: { status: 401, name: "UNAUTHENTICATED" },
 };
 
 type Fields = Record<string, unknown>;
@@ -63,9 +64,13 @@ export function googleBatches(api: ProviderApi): ProviderBatchApi {
       ) as Fields | undefined;
       return found && { id: String(found["name"]), file: null };
     },
-    async hasEnded({ id }) {
-      const { done, metadata } = await batchOf(id);
-      return done === true || endStates.test(String(fieldsOf(metadata)["state"]));
+    async endOf({ id }) {
+      const { done, metadata, error } = await batchOf(id);
+      const state = String(fieldsOf(metadata)["state"]);
+      if (done !== true && !endStates.test(state)) return undefined;
+      const { code } = fieldsOf(error);
+      const name = errors[Number(code)]?.name;
+      return { rejection: state.endsWith("_FAILED") ? codeOf(name ?? code) : null };
     },
     async *answers({ id }) {
       const { response, metadata } = await batchOf(id);
@@ -100,6 +105,6 @@ function answerOf({ response, error }: Fields, key: unknown): BatchAnswer {
   if (response !== undefined && response !== null)
     return { customId, status: 200, text: JSON.stringify(response) };
   if (error === undefined || error === null) return { customId, status: 0, text: "" };
-  const status = statuses[Number(fieldsOf(error)["code"])] ?? 500;
+  const status = errors[Number(fieldsOf(error)["code"])]?.status ?? 500;
   return { customId, status, text: JSON.stringify({ error }) };
 }

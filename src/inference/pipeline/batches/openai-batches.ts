@@ -5,6 +5,7 @@ import {
   ProviderBatchError,
   type ProviderJob,
   beforeBatch,
+  codeOf,
   idIn,
   textOf,
 } from "./provider-batches.ts";
@@ -70,7 +71,12 @@ export function openaiBatches(api: ProviderApi): ProviderBatchApi {
       ) as Record<string, unknown> | undefined;
       return found && jobOf(found);
     },
-    hasEnded: async (job) => endStatuses.has(String((await batchOf(job))["status"])),
+    async endOf(job) {
+      const { status, errors } = await batchOf(job);
+      if (!endStatuses.has(String(status))) return undefined;
+      const [first] = (Object(errors) as { data?: unknown[] }).data ?? [];
+      return { rejection: status === "failed" ? codeOf(Object(first).code) : null };
+    },
     async *answers(job) {
       const batch = await batchOf(job);
       for (const name of ["output_file_id", "error_file_id"]) {

@@ -31,6 +31,21 @@ interface BatchInput {
   headers: Readonly<Record<string, string>>;
 }
 
+/** A batch of which it was not learned whether the provider took it. */
+interface LostBatch {
+  marker: string;
+  sinceMs: number;
+  requests: number;
+  /** The ids of batches that are known, and thus not this one. */
+  known: ReadonlySet<string>;
+}
+
+/** How a batch of a provider has ended. */
+interface BatchEnd {
+  /** The provider's code where it has rejected the batch as a whole, and ran none of it. */
+  rejection: string | null;
+}
+
 /** A batch at a provider, by the provider's ids. */
 export interface ProviderJob {
   id: string;
@@ -62,11 +77,9 @@ export interface ProviderBatchApi {
   /** Hands a batch over. Rejects with `ProviderBatchError` where it is refused. */
   create(input: BatchInput): Promise<ProviderJob>;
   /** Finds a batch that was created after a time; undefined where there is none. */
-  find(
-    input: Pick<BatchInput, "marker"> & { sinceMs: number; requests: number },
-  ): Promise<ProviderJob | undefined>;
-  /** Returns whether the batch has ended. */
-  hasEnded(job: ProviderJob): Promise<boolean>;
+  find(lost: LostBatch): Promise<ProviderJob | undefined>;
+  /** Returns how the batch has ended; undefined while it runs. */
+  endOf(job: ProviderJob): Promise<BatchEnd | undefined>;
   /** Reads the answers of a batch that has ended, as they come. */
   answers(job: ProviderJob): AsyncGenerator<BatchAnswer>;
   /** Asks for the end of a batch; requests that have run are answered. */
@@ -209,6 +222,10 @@ export class ProviderApi {
     }
   }
 }
+
+/** Returns a code of an error; texts of providers may name the operator's account, and are not shown. */
+export const codeOf = (value: unknown): string =>
+  /^[A-Za-z0-9_]{1,64}$/.test(String(value)) ? String(value) : "rejected";
 
 /** Returns the text of a member; undefined for any other value. */
 export const textOf = (value: unknown): string | undefined =>

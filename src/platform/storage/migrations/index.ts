@@ -20,6 +20,7 @@ import { storedBatches } from "./2026-11-28-stored-batches.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
 import { watchedBatches } from "./2026-11-28-watched-batches.ts";
 import { storedProviderBatches } from "./2026-11-28-stored-provider-batches.ts";
+import { providerBatchesInParts } from "./2026-11-29-provider-batches-in-parts.ts";
 
 /**
  * Every migration, sorted by name, which begins with the date when it was written. Released
@@ -47,4 +48,5 @@ export const migrations: readonly Migration[] = [
   storedFiles,
   storedProviderBatches,
   watchedBatches,
+  providerBatchesInParts,
 ];
