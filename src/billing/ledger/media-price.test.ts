@@ -197,3 +197,31 @@ test("what is held is never less than what is charged", () => {
     ),
   );
 });
+
+describe("a price by the minute", () => {
+  test.each([
+    ["0.034", 60_000, 34_000_000n],
+    ["0.034", 1_000, 566_667n],
+    ["0.0043", 36_000_000, 2_580_000_000n],
+    ["0.000666666667", 3_600_000, 40_000_000n],
+  ])("of %s for %d ms is charged exactly, and held", (price, inputAudioMs, nano) => {
+    const pricing = { audio_input_minute: price, audio_output_minute: price };
+    const row = configuredPriceRow("v", pricing, "transcriptions");
+    for (const usage of [{ inputAudioMs }, { outputAudioMs: inputAudioMs }]) {
+      expect(chargeOf("transcriptions", { pricing, usage })).toBe(nano);
+      expect(heldMedia(row, { vector: row.base, use: { usage } })).toBeGreaterThanOrEqual(
+        nano * 1_000n - 500n,
+      );
+    }
+  });
+
+  test("is shown exactly in the lines of a charge, and none is left where tokens are charged", () => {
+    const pricing = { audio_input_minute: "0.034", audio_input: "1", completion: "0" };
+    const row = configuredPriceRow("v", pricing, "transcriptions");
+    const usage = { inputAudioMs: 60_000 };
+    expect(explainCharge(row, usage)[0]).toMatchObject({ minutePricePicoUsd: 34_000_000_000n });
+    expect(
+      chargeOf("transcriptions", { pricing, usage: { ...usage, inputAudioTokens: 1_000 } }),
+    ).toBe(1_000_000n);
+  });
+});

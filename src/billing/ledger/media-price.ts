@@ -8,7 +8,13 @@ import {
   type Usage,
   type UsagePart,
 } from "../../platform/kernel/usage.ts";
-import { unitPrice, type PicturePrices, type PriceRow, type PriceVector } from "./price.ts";
+import {
+  minutePrices,
+  unitPrice,
+  type PicturePrices,
+  type PriceRow,
+  type PriceVector,
+} from "./price.ts";
 
 /** The key of a table that matches every size or quality without a row of its own. */
 const otherwise = "default";
@@ -77,6 +83,8 @@ const countedParts = Object.keys(tokenPartOf) as (keyof typeof tokenPartOf)[];
 const hasTwoPrices = ({ base }: PriceRow, part: keyof typeof tokenPartOf): boolean =>
   base[part] !== undefined && base[tokenPartOf[part]] !== undefined;
 
+const timedParts = Object.keys(minutePrices) as (keyof typeof minutePrices)[];
+
 const rowsByPrice = new WeakMap<PriceRow, Map<string, PriceRow>>();
 
 /**
@@ -99,8 +107,12 @@ export function priceOfMedia(
   let known = rowsByPrice.get(row);
   if (known === undefined) rowsByPrice.set(row, (known = new Map()));
   let priced = known.get(key);
-  if (priced === undefined)
-    known.set(key, (priced = { ...row, base: { ...row.base, ...changes } }));
+  if (priced === undefined) {
+    const base: PriceVector = { ...row.base, ...changes };
+    // A minute is free where its tokens are charged.
+    for (const part of timedParts) if (changes[part] !== undefined) base[minutePrices[part]] = 0n;
+    known.set(key, (priced = { ...row, base }));
+  }
   return priced;
 }
 

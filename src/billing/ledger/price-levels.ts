@@ -16,6 +16,7 @@ import {
 } from "../../platform/kernel/usage.ts";
 import { priceOfMedia } from "./media-price.ts";
 import {
+  minutePrices,
   chargeFor,
   unitPrice,
   type Factor,
@@ -81,7 +82,9 @@ function computed(
 
 const whole: Factor = 10_000n;
 
-const feeParts = ["request", "searches", "toolCalls", ...mediaParts] as const;
+const minuteParts = Object.values(minutePrices);
+
+const feeParts = ["request", "searches", "toolCalls", ...mediaParts, ...minuteParts] as const;
 
 /** Returns the prices of a vector that are not per token. */
 function feesOf(vector: PriceVector): Partial<PriceVector> {
@@ -108,7 +111,7 @@ const tiersOf = (
   }));
 
 /** The parts whose prices a factor changes: all but the fees of requests, searches and calls. */
-const scaledParts = [...inputParts, ...outputParts, ...mediaParts];
+const scaledParts = [...inputParts, ...outputParts, ...mediaParts, ...minuteParts];
 
 function scaled(vector: PriceVector, factor: Factor): PriceVector {
   if (factor === whole) return vector;
@@ -143,7 +146,9 @@ export function highest(one: PriceVector, other: PriceVector): PriceVector {
 }
 
 const priceOf = (vector: PriceVector, part: keyof PriceVector): PicoUsd =>
-  part === "request" ? (vector.request ?? 0n) : unitPrice(vector, part);
+  part === "request" || part === "inputAudioMinute" || part === "outputAudioMinute"
+    ? (vector[part] ?? 0n)
+    : unitPrice(vector, part);
 
 /** Returns the price of the most expensive of a request's tools; undefined where one has none. */
 export function toolPrice(

@@ -18,7 +18,22 @@ export interface PriceVector extends Partial<Record<UsagePart, PicoUsd>> {
   outputTokens: PicoUsd;
   /** Pico-USD per request, in addition to the tokens. */
   request?: PicoUsd;
+  /**
+   * Pico-USD per minute of sound, where it is priced so: exact, while the prices per millisecond are
+   * rounded up, and hold what it costs at most.
+   */
+  inputAudioMinute?: PicoUsd;
+  outputAudioMinute?: PicoUsd;
 }
+
+/** The exact prices of parts by the minute. */
+export const minutePrices = {
+  inputAudioMs: "inputAudioMinute",
+  outputAudioMs: "outputAudioMinute",
+} as const satisfies Partial<Record<UsagePart, keyof PriceVector>>;
+
+const minutePriceOf: Partial<Record<UsagePart, "inputAudioMinute" | "outputAudioMinute">> =
+  minutePrices;
 
 /** The price of one request, with the version that explains its charge later. */
 export interface PriceRow {
@@ -98,11 +113,24 @@ export function effectivePrice(row: PriceRow, inputTokens: number): PriceVector 
 export function chargeFor(row: PriceRow, usage: Usage): NanoUsd {
   const price = row.tiers === undefined ? row.base : effectivePrice(row, totalInputTokens(usage));
   let pico = price.request ?? 0n;
+  let timed = 0n;
   for (const part of allParts) {
     const count = usage[part];
-    if (count) pico += BigInt(count) * unitPrice(price, part);
+    if (!count) continue;
+    const minute = minutePrice(price, part);
+    if (minute === undefined) pico += BigInt(count) * unitPrice(price, part);
+    else timed += BigInt(count) * minute;
   }
-  return nanoFromPico(pico);
+  return timed === 0n ? nanoFromPico(pico) : nanoFromPico(pico * perMinute + timed, perMinute);
+}
+
+/** The units of a part in a minute. */
+const perMinute = 60_000n;
+
+/** Returns the exact pico-USD per minute of a part that is priced so. */
+function minutePrice(price: PriceVector, part: UsagePart): PicoUsd | undefined {
+  const name = minutePriceOf[part];
+  return name === undefined ? undefined : price[name];
 }
 
 /** One line of an explained charge. */
@@ -110,6 +138,8 @@ export interface ChargeLine {
   part: UsagePart | "request";
   quantity: number;
   unitPricePicoUsd: PicoUsd;
+  /** The exact price per minute of a part that is priced so. */
+  minutePricePicoUsd?: PicoUsd;
   amountNanoUsd: NanoUsd;
 }
 
@@ -125,14 +155,23 @@ export function explainCharge(row: PriceRow, usage: Usage): ChargeLine[] {
       part: part as ChargeLine["part"],
       quantity: usage[part] ?? 0,
       unit: unitPrice(price, part),
+      minute: minutePrice(price, part),
     }));
   if (price.request !== undefined)
-    parts.push({ part: "request", quantity: 1, unit: price.request });
-  const lines = parts.map(({ part, quantity, unit }) => {
-    const pico = BigInt(quantity) * unit;
+    parts.push({ part: "request", quantity: 1, unit: price.request, minute: undefined });
+  const lines = parts.map(({ part, quantity, unit, minute }) => {
+    // In pico-USD times the milliseconds of a minute, so that no line is rounded twice.
+    const amount = BigInt(quantity) * (minute ?? unit * perMinute);
+    const nano = 1_000n * perMinute;
     return {
-      line: { part, quantity, unitPricePicoUsd: unit, amountNanoUsd: pico / 1_000n },
-      remainder: pico % 1_000n,
+      line: {
+        part,
+        quantity,
+        unitPricePicoUsd: unit,
+        ...(minute !== undefined && { minutePricePicoUsd: minute }),
+        amountNanoUsd: amount / nano,
+      },
+      remainder: amount % nano,
     };
   });
   let left = chargeFor(row, usage) - lines.reduce((sum, { line }) => sum + line.amountNanoUsd, 0n);

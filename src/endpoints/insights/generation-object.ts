@@ -41,7 +41,10 @@ export function chargeLines(record: GenerationRecord): ChargeLineObject[] {
   return explainCharge({ version: "", base }, record.detail.usage as Usage).map((line) => ({
     part: line.part,
     quantity: line.quantity,
-    usd_per_million: Number(line.unitPricePicoUsd) / 1e6,
+    usd_per_million:
+      line.minutePricePicoUsd === undefined
+        ? Number(line.unitPricePicoUsd) / 1e6
+        : Number(line.minutePricePicoUsd) / 6e10,
     amount_usd: usdFromNano(line.amountNanoUsd),
   }));
 }

@@ -241,8 +241,7 @@ function mediaVector(media: FactMedia) {
   const pictures = picturePrices(media.pictures);
   return present({
     outputImages: pictures && dearestPicture(pictures),
-    inputAudioMs: timePrice(media.audio_input_minute, 60_000),
-    outputAudioMs: timePrice(media.audio_output_minute, 60_000),
+    ...minutesOf(media),
     characters: pico(media.characters),
   });
 }
@@ -283,8 +282,7 @@ export const configuredPriceRow = (
       request: callPrice(pricing.request),
       searches: callPrice(pricing.search),
       outputImages: pictures && dearestPicture(pictures),
-      inputAudioMs: timePrice(pricing.audio_input_minute, 60_000),
-      outputAudioMs: timePrice(pricing.audio_output_minute, 60_000),
+      ...minutesOf(pricing),
       outputVideoMs: timePrice(pricing.video_second, 1_000),
       characters: pico(pricing.characters),
     }),
@@ -295,12 +293,23 @@ export const configuredPriceRow = (
   });
 };
 
-/** Converts USD for so many milliseconds to pico-USD per millisecond, rounded half up. */
+/** Returns the prices of sound by the minute, exact, and by the millisecond. */
+const minutesOf = ({
+  audio_input_minute: input,
+  audio_output_minute: output,
+}: Partial<Record<"audio_input_minute" | "audio_output_minute", string | number | undefined>>) => ({
+  inputAudioMs: timePrice(input, 60_000),
+  inputAudioMinute: callPrice(input),
+  outputAudioMs: timePrice(output, 60_000),
+  outputAudioMinute: callPrice(output),
+});
+
+/** Converts USD for so many milliseconds to pico-USD per millisecond, rounded up. */
 function timePrice(usd: string | number | undefined, milliseconds: number): PicoUsd | undefined {
   const whole = callPrice(usd);
   if (whole === undefined) return undefined;
   const length = BigInt(milliseconds);
-  return (whole + length / 2n) / length;
+  return (whole + length - 1n) / length;
 }
 
 /** Returns the pico-USD of pictures by size and quality. */

@@ -66,19 +66,18 @@ const managedPricing = (price: PriceRow): ModelPricing => ({
 
 /** Returns the prices of pictures and sound, where a model has any. */
 function mediaPricing({ base, pictures }: PriceRow): Partial<ModelPricing> {
-  const { outputImages, inputAudioMs, outputAudioMs, characters } = base;
+  const { outputImages, inputAudioMinute, outputAudioMinute, characters } = base;
   return present({
     image: outputImages === undefined ? undefined : usdPerTokenText(outputImages),
     images: pictures && picturesTable(pictures),
-    audio_input_minute: perMinute(inputAudioMs),
-    audio_output_minute: perMinute(outputAudioMs),
+    audio_input_minute: usdOf(inputAudioMinute),
+    audio_output_minute: usdOf(outputAudioMinute),
     characters_per_1m: characters === undefined ? undefined : usdPerMillionNumber(characters),
   });
 }
 
-/** Returns pico-USD per millisecond as USD per minute. */
-const perMinute = (pico: PicoUsd | undefined): number | undefined =>
-  pico === undefined ? undefined : Number(pico * 60_000n) / 1e12;
+const usdOf = (pico: PicoUsd | undefined): number | undefined =>
+  pico === undefined ? undefined : Number(pico) / 1e12;
 
 /** Returns the USD of a picture by size and quality. */
 const picturesTable = (pictures: PicturePrices): Record<string, Record<string, number>> =>
@@ -149,8 +148,8 @@ export function routePricing({ base }: PriceRow): Record<string, number> {
   const pieces = [
     ["per_request", base.request, 1],
     ["per_image", base.outputImages, 1],
-    ["audio_input_per_minute", base.inputAudioMs, 60_000],
-    ["audio_output_per_minute", base.outputAudioMs, 60_000],
+    ["audio_input_per_minute", base.inputAudioMinute, 1],
+    ["audio_output_per_minute", base.outputAudioMinute, 1],
     ["video_per_second", base.outputVideoMs, 1_000],
   ] as const;
   for (const [name, pico, times] of pieces) {

@@ -39,10 +39,11 @@ export const picoPerTokenFromUsdPerMillion = (usd: string | number): PicoUsd | u
   parseDecimal(usd, 6);
 
 /**
- * Converts pico-USD to nano-USD, rounded half up. This is the only place where a charge is rounded.
+ * Converts pico-USD, or a multiple of it, to nano-USD, rounded half up. This is the only place where
+ * a charge is rounded.
  */
-export const nanoFromPico = (pico: PicoUsd): NanoUsd =>
-  (pico + picoUsdPerNanoUsd / 2n) / picoUsdPerNanoUsd;
+export const nanoFromPico = (pico: PicoUsd, times = 1n): NanoUsd =>
+  (pico + (picoUsdPerNanoUsd * times) / 2n) / (picoUsdPerNanoUsd * times);
 
 /**
  * Converts nano-USD to the JSON number of USD that clients read. Exact to the nano-dollar up to 9

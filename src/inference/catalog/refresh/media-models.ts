@@ -105,13 +105,10 @@ const openai: readonly MediaModel[] = [
 ];
 
 /**
- * Google. Source of speech: https://ai.google.dev/gemini-api/docs/pricing, by the same list, read
- * 2026-11-28. That list has Imagen 4 no more: its prices were written from memory and are unchecked.
+ * Google. Source: https://ai.google.dev/gemini-api/docs/pricing, by the same list, read 2026-11-28.
+ * That list has Imagen 4 no more, so that it has no row here.
  */
 const google: readonly MediaModel[] = [
-  model("google", "images", ["imagen-4.0-generate-001", "Imagen 4", each("0.04")]),
-  model("google", "images", ["imagen-4.0-fast-generate-001", "Imagen 4 Fast", each("0.02")]),
-  model("google", "images", ["imagen-4.0-ultra-generate-001", "Imagen 4 Ultra", each("0.06")]),
   model("google", "speech", ["gemini-3.8-flash-tts", "Gemini 3.8 Flash TTS", spoken("0.5", "9")]),
   model("google", "speech", [
     "gemini-3.8-flash-lite-tts",
@@ -134,7 +131,7 @@ const groq: readonly MediaModel[] = [
   model("groq", "transcriptions", [
     "whisper-large-v3-turbo",
     "Whisper Large v3 Turbo",
-    minute("0.000666667", 10_000),
+    minute("0.000666666667", 10_000),
   ]),
   model("groq", "speech", ["canopylabs/orpheus-v1-english", "Orpheus English", characters("22")]),
   model("groq", "speech", ["canopylabs/orpheus-arabic-saudi", "Orpheus Arabic", characters("40")]),
