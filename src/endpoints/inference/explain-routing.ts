@@ -145,6 +145,18 @@ function explanation(
   };
 }
 
+/** The members of requests for pictures, speech and transcripts that their price and route depend on. */
+const explainedMedia = () => ({
+  model: z.string().describe("Catalog id of a model of pictures, speech or transcripts."),
+  prompt: z.string().optional().describe("What a picture shows."),
+  n: z.int().min(1).max(10).optional(),
+  size: z.string().optional().describe("auto, pixels such as 1024x1024, or a tier such as 2K."),
+  quality: z.string().optional(),
+  input: z.string().optional().describe("The text that is spoken."),
+  voice: z.union([z.string(), z.looseObject({ id: z.string() })]).optional(),
+  file_id: z.string().optional().describe("A file of the workspace that is transcribed."),
+});
+
 /** Returns which candidates would serve a request, in which order and why, without sending it. */
 export const explainRouting = defineEndpoint<CallServices & Pick<Dependencies, "audioBytesMax">>({
   method: "POST",
@@ -163,13 +175,26 @@ export const explainRouting = defineEndpoint<CallServices & Pick<Dependencies, "
     "were excluded, each with the rule; the maximum cost of the request; and the amount that would be held now. For management keys " +
     "and signed-in people, the answer applies to their workspace, as for a key without limits of its own.",
   tag: "Inference",
-  rawBody: chatRequestSchema,
+  rawBody: z.union([
+    chatRequestSchema,
+    z
+      .lazy(() => z.looseObject(explainedMedia()))
+      .meta({ title: "Pictures, speech or a transcript" }),
+  ]),
   response: () =>
     z.looseObject({
       object: z.literal("routing.explanation"),
       requested_model: z.string(),
       candidates: z.array(candidateSchema()),
       left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })),
+      estimate: z.looseObject({
+        input_tokens: z.int(),
+        output_tokens_max: z.int(),
+        parts: z
+          .record(z.string(), z.int())
+          .optional()
+          .describe("What pictures and sound use at most, by part of the usage."),
+      }),
       worst_case_usd: z.number(),
       hold_usd: z.number(),
     }),

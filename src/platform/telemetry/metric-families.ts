@@ -22,6 +22,7 @@ export function newFamilies() {
     firstTokens: histogramFamily(firstTokenBounds, "provider"),
     tokens: counterFamily("provider", "kind"),
     modelTokens: counterFamily("model", "kind"),
+    media: counterFamily("provider", "model", "kind"),
     attempts: counterFamily("provider", "outcome"),
     conversions: histogramFamily(durationBounds, "format", "outcome"),
     toolCalls: counterFamily("server", "outcome"),
@@ -112,6 +113,11 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
     ),
     counter("tokens_total", "Tokens metered, in disjoint kinds.", families.tokens),
     counter("model_tokens_total", "Tokens metered, by model.", families.modelTokens),
+    counter(
+      "media_units_total",
+      "Pictures, milliseconds of sound and characters metered, by kind.",
+      families.media,
+    ),
     counter("charged_nano_usd_total", "Charges in billionths of a US dollar.", families.charged),
     counter(
       "uncollected_nano_usd_total",

@@ -13,6 +13,7 @@ import {
   noSpenders,
 } from "./metric-families.ts";
 import {
+  mediaCounts,
   tokenKinds,
   tokenNames,
   UsageMetrics,
@@ -268,5 +269,7 @@ function inferenceRecorder(
       families.tokens.at(provider, tokenKinds[name]).value += count;
       families.modelTokens.at(model, tokenKinds[name]).value += count;
     }
+    for (const [kind, count] of mediaCounts(tokens))
+      families.media.at(provider, model, kind).value += count;
   };
 }

@@ -32,6 +32,17 @@ test.each<[UsageLabel[], Record<string, string>]>([
   ]);
 });
 
+test("counts pictures and sound by kind", () => {
+  const metrics = new UsageMetrics({ labels: ["model"], seriesMax: 10 });
+  const tokens = { inputTokens: 5, outputImages: 2, inputAudioMs: 0, characters: 11 };
+  metrics.record({ ...usage("key_1", "acme/paint"), tokens });
+  metrics.record({ ...usage("key_1", "acme/paint"), tokens: { outputImages: 1 } });
+  expect(samplesOf(metrics, "media_units_total")).toEqual([
+    [{ model: "acme/paint", kind: "images" }, 3],
+    [{ model: "acme/paint", kind: "characters" }, 11],
+  ]);
+});
+
 test("counts what is beyond its series as other", () => {
   const metrics = new UsageMetrics({ labels: ["key"], seriesMax: 2 });
   for (const key of ["key_1", "key_2", "key_3", "key_4", "key_1"]) metrics.record(usage(key));

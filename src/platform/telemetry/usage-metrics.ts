@@ -1,4 +1,4 @@
-import type { Usage, UsagePart } from "../kernel/usage.ts";
+import { mediaParts, type Usage, type UsagePart } from "../kernel/usage.ts";
 import type { MetricDefinition } from "./exposition.ts";
 import { CounterCell, Family } from "./metric-families.ts";
 
@@ -43,6 +43,25 @@ export const tokenKinds = {
 /** Every part of the usage that counts tokens. */
 export const tokenNames = Object.keys(tokenKinds) as TokenPart[];
 
+/** The label value of each kind of pictures and sound, with its unit. */
+const mediaKinds = {
+  outputImages: "images",
+  inputAudioMs: "input_audio_ms",
+  outputAudioMs: "output_audio_ms",
+  characters: "characters",
+  outputVideoMs: "output_video_ms",
+} as const satisfies Record<(typeof mediaParts)[number], string>;
+
+/** Returns what a request used of pictures, sound and characters, by kind. */
+export function mediaCounts(usage: Usage): (readonly [kind: string, count: number])[] {
+  const counts: (readonly [string, number])[] = [];
+  for (const part of mediaParts) {
+    const count = usage[part];
+    if (count !== undefined && count > 0) counts.push([mediaKinds[part], count]);
+  }
+  return counts;
+}
+
 const counterFamily = (...labelNames: string[]) => new Family(labelNames, () => new CounterCell());
 
 /**
@@ -54,6 +73,7 @@ export class UsageMetrics {
   private readonly seriesMax: number;
   private readonly requests: Family<CounterCell>;
   private readonly tokens: Family<CounterCell>;
+  private readonly media: Family<CounterCell>;
   private readonly charged: Family<CounterCell>;
   private readonly known = new Set<string>();
   private readonly others: readonly string[];
@@ -64,6 +84,7 @@ export class UsageMetrics {
     this.others = labels.map(() => "other");
     this.requests = counterFamily(...labels);
     this.tokens = counterFamily(...labels, "kind");
+    this.media = counterFamily(...labels, "kind");
     this.charged = counterFamily(...labels);
   }
 
@@ -77,6 +98,8 @@ export class UsageMetrics {
       const count = usage.tokens?.[name] ?? 0;
       if (count > 0) this.tokens.at(...values, tokenKinds[name]).value += count;
     }
+    for (const [kind, count] of mediaCounts(usage.tokens ?? {}))
+      this.media.at(...values, kind).value += count;
   }
 
   /** Names and help texts, which operators' dashboards depend on. */
@@ -95,6 +118,11 @@ export class UsageMetrics {
     return [
       counter("requests_total", `Settled inference requests, ${by}.`, this.requests),
       counter("tokens_total", `Tokens metered, in disjoint kinds, ${by}.`, this.tokens),
+      counter(
+        "media_units_total",
+        `Pictures, milliseconds of sound and characters metered, by kind and ${by}.`,
+        this.media,
+      ),
       counter(
         "charged_nano_usd_total",
         `Charges in billionths of a US dollar, ${by}.`,
