@@ -187,14 +187,16 @@ export const explainRouting = defineEndpoint<CallServices & Pick<Dependencies, "
       requested_model: z.string(),
       candidates: z.array(candidateSchema()),
       left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })),
-      estimate: z.looseObject({
-        input_tokens: z.int(),
-        output_tokens_max: z.int(),
-        parts: z
-          .record(z.string(), z.int())
-          .optional()
-          .describe("What pictures and sound use at most, by part of the usage."),
-      }),
+      estimate: z
+        .looseObject({
+          input_tokens: z.int(),
+          output_tokens_max: z.int().describe("Output tokens that the maximum cost assumes."),
+          parts: z
+            .record(z.string(), z.int())
+            .optional()
+            .describe("What pictures and sound use at most, by part of the usage."),
+        })
+        .describe("What the request is expected to use."),
       worst_case_usd: z.number(),
       hold_usd: z.number(),
     }),

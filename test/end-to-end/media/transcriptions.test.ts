@@ -273,7 +273,7 @@ test("Deepgram is sent the bytes, ElevenLabs a form, and Gemini a part", async (
     model: "deep/nova",
     file: await sound(bytes),
   });
-  expect([deep.text, costOf(deep)]).toEqual(["Hello.", 0.00430002]);
+  expect([deep.text, costOf(deep)]).toEqual(["Hello.", 0.0043]);
   expect(last()).toMatchObject({ path: "/deep/listen", bytes: bytes.byteLength });
   expect(last().headers.get("authorization")).toBe("Token deep-secret");
   expect(last().headers.get("content-type")).toBe("audio/wav");

@@ -32,7 +32,7 @@ const upstream = Bun.serve({
     if (pathname.endsWith("/images/generations"))
       return Response.json({ created: 1, data: [{ b64_json: "aaaa" }] });
     if (pathname.endsWith("/audio/transcriptions"))
-      return Response.json({ text: "hello", usage: { type: "duration", seconds: 30 } });
+      return Response.json({ text: "hello", usage: { type: "duration", seconds: 1 } });
     return new Response(new Uint8Array(20_000), { headers: { "content-type": "audio/mpeg" } });
   },
 });
@@ -58,8 +58,9 @@ const kinds = {
     path: "/images/generations",
     body: () => JSON.stringify({ model: "acme/paint", prompt: "a cat" }),
   },
+  // One second at 0.0006 USD a minute.
   transcript: {
-    costNano: 300_000n,
+    costNano: 10_000n,
     path: "/audio/transcriptions",
     body() {
       const form = new FormData();
