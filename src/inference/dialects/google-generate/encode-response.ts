@@ -28,10 +28,15 @@ export function encodeResponse(
     usageMetadata: encodeUsage(response.usage ?? nothingReported, response.gateway),
     modelVersion: context.model ?? response.model,
     responseId: context.id ?? response.id,
-    ...(seconds > 0 && { createTime: new Date(seconds * 1_000).toISOString() }),
+    ...(seconds > 0 && seconds < lastSecond && { createTime: timeOf(seconds) }),
     ...gatewayFields(response.gateway),
   };
 }
+
+/** The end of the times that a date can have; what providers name beyond it is left out. */
+const lastSecond = 8.64e12;
+
+const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOString();
 
 /** The usage where none was reported, since clients read one from every answer. */
 export const nothingReported = { usage: {}, estimated: true, clamped: false };

@@ -55,18 +55,24 @@ function decodeInstructions(body: RequestFields): SystemMessage[] {
 }
 
 /**
- * Decodes the contents one after another. Calls without an id get one, and results without an id
- * belong to the earliest unanswered call of their name.
+ * Decodes the contents one after another. Neighbouring contents of the model are one turn, since
+ * clients keep a content for each chunk of a stream. Calls without an id get one, and results
+ * without an id belong to the earliest unanswered call of their name.
  */
 class ContentDecoder {
   readonly messages: Message[] = [];
   private unanswered: ToolCallPart[] = [];
   private callCount = 0;
+  private turn: TurnDecoder | undefined;
 
   add(content: RequestFields): void {
     const role = content.string("role") ?? "user";
-    if (role === "model" || role === "assistant") this.addTurn(content);
-    else if (role === "user" || role === "function" || role === "tool") this.addSaid(content);
+    if (role === "model" || role === "assistant") {
+      this.addTurn(content);
+      return;
+    }
+    this.turn = undefined;
+    if (role === "user" || role === "function" || role === "tool") this.addSaid(content);
     else if (role === "system")
       this.messages.push(
         writtenAt(content.path, { role, parts: partsOf(content).map(decodeText) }),
@@ -75,9 +81,12 @@ class ContentDecoder {
   }
 
   private addTurn(content: RequestFields): void {
-    const parts = new TurnDecoder((call) => this.callId(call)).decode(partsOf(content));
-    this.unanswered.push(...parts.filter((part) => part.type === "tool-call"));
-    this.messages.push(writtenAt(content.path, { role: "assistant", parts }));
+    if (this.turn === undefined) {
+      this.turn = new TurnDecoder((call) => this.callId(call));
+      const { parts } = this.turn;
+      this.messages.push(writtenAt(content.path, { role: "assistant", parts }));
+    }
+    this.unanswered.push(...this.turn.add(partsOf(content)));
   }
 
   private addSaid(content: RequestFields): void {
@@ -153,40 +162,65 @@ function resultParts(response: RequestFields): {
 
 /** Decodes the parts of a turn of the model, with the reasoning that their signatures carry. */
 class TurnDecoder {
-  private readonly parts: AssistantPart[] = [];
+  readonly parts: AssistantPart[] = [];
   private readonly idOf: (call: RequestFields) => string;
 
   constructor(idOf: (call: RequestFields) => string) {
     this.idOf = idOf;
   }
 
-  decode(parts: readonly RequestFields[]): readonly AssistantPart[] {
-    for (const part of parts) this.add(part);
-    return this.parts;
+  /** Adds the parts of a content of the turn. Returns the calls among them. */
+  add(parts: readonly RequestFields[]): ToolCallPart[] {
+    const calls: ToolCallPart[] = [];
+    for (const part of parts) {
+      const call = this.addPart(part);
+      if (call !== undefined) calls.push(call);
+    }
+    return calls;
   }
 
-  private add(part: RequestFields): void {
+  private addPart(part: RequestFields): ToolCallPart | undefined {
     const written = part.string("thoughtSignature") ?? "";
     const seal = written === missingSignature ? "" : written;
     const carried = openSeals(seal);
     if (carried !== undefined && carried.thoughts.length > 0) this.restore(part, carried.thoughts);
     const own = carried === undefined && seal !== "" ? seal : undefined;
     const { functionCall, text, thought } = part.object;
-    if (asObject(functionCall) !== undefined)
-      this.parts.push(writtenAt(part.path, this.call(part, carried?.call ?? sealedBy(own))));
-    else if (typeof text === "string" && thought === true)
-      this.push(part, { type: "reasoning", text, ...sealedBy(own) });
+    if (asObject(functionCall) !== undefined) {
+      const call = writtenAt(part.path, this.call(part, carried?.call ?? sealedBy(own)));
+      this.parts.push(call);
+      return call;
+    }
+    if (typeof text === "string" && thought === true)
+      this.addThought(part, { text, ...sealedBy(own) });
     else if (typeof text === "string") this.addText(part, { text, own });
     else this.push(part, decodeModelMedia(part));
+    return undefined;
   }
 
-  /** Adds a text; one that only bears a signature is no part of the answer. */
+  /**
+   * Adds a text, which continues the one before it: streams give an answer in pieces, of which
+   * some are white space alone. One that only bears a signature is no part of the answer.
+   */
   private addText(
     part: RequestFields,
     { text, own }: { text: string; own: string | undefined },
   ): void {
-    if (text !== "") this.push(part, { type: "text", text });
+    const before = this.parts.at(-1);
+    if (before?.type === "text") before.text += text;
+    else if (text !== "") this.push(part, { type: "text", text });
     if (own !== undefined) this.push(part, { type: "reasoning", ...sealedBy(own) });
+  }
+
+  /** Adds a thought, which continues one before it that bears no signature. */
+  private addThought(
+    part: RequestFields,
+    { text, ...seal }: { text: string } & Pick<ToolCallPart, "signature" | "provenance">,
+  ): void {
+    const before = this.parts.at(-1);
+    if (before?.type === "reasoning" && before.signature === undefined && before.text !== undefined)
+      Object.assign(before, { text: before.text + text, ...seal });
+    else this.push(part, { type: "reasoning", text, ...seal });
   }
 
   /** Puts carried reasoning in place of the thoughts that the client was shown of it. */

@@ -58,6 +58,7 @@ const names = [
   "thinkingBudget",
   "thinkingLevel",
   "generateContentRequest",
+  "embedContentConfig",
   "taskType",
   "outputDimensionality",
   "autoTruncate",
