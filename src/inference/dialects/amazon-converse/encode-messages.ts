@@ -195,7 +195,10 @@ function encodeAssistantPart(part: AssistantPart, place: EncodePlace): JsonObjec
  */
 function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
   const { signature, encrypted, text } = part;
-  if (isForeignReasoning(part, place.state.options.providerId)) {
+  const { providerId, upstreamModel } = place.state.options;
+  // A seal without its maker's name is Claude's own, as native answers of Messages have it.
+  const isClaudes = isSealedReasoning(part) && part.provenance === undefined;
+  if (isForeignReasoning(part, providerId) || (isClaudes && !upstreamModel.includes("claude"))) {
     place.lose("sealed by another provider");
     return [];
   }
