@@ -12,7 +12,12 @@ import { namedModels } from "../../inference/routing/resolve-models.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { presetObject, presetObjectSchema } from "../account/presets.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { googleModelEntry, googleModelList, isGoogleClient } from "../gemini/models.ts";
+import {
+  encodeModelError,
+  googleModelEntry,
+  googleModelList,
+  isGoogleClient,
+} from "../gemini/models.ts";
 import {
   isListedFor,
   catalogEndpoint,
@@ -250,6 +255,7 @@ export const listModels = defineEndpoint<
   Pick<Dependencies, "inference" | "directory" | "presets" | "routeHistory">
 >({
   ...catalogEndpoint,
+  encodeError: encodeModelError,
   path: "/models",
   summary: "List models.",
   description:
@@ -341,6 +347,7 @@ export const getModel = defineEndpoint<
   Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">
 >({
   ...catalogEndpoint,
+  encodeError: encodeModelError,
   path: "/models/:owner/:model",
   summary: "Show a model.",
   response: modelObjectSchema,
@@ -352,6 +359,7 @@ export const getModelByEncodedId = defineEndpoint<
   Pick<Dependencies, "inference" | "routeHistory" | "priceHistory">
 >({
   ...catalogEndpoint,
+  encodeError: encodeModelError,
   path: "/models/:id",
   summary: "Show a model (percent-encoded id).",
   response: modelObjectSchema,

@@ -112,8 +112,9 @@ function readRequest(
   { model, path }: { model: string; path(index: number): string },
 ): EmbeddingRequest {
   const [first = {}] = requests;
-  const purpose = purposes[asString(first.taskType) ?? ""];
-  const config = asObject(first.embedContentConfig) ?? first;
+  const config = configOf(first);
+  for (const [index, request] of requests.entries()) assertAlike(config, { request, index });
+  const purpose = purposes[asString(config.taskType) ?? ""];
   return {
     model,
     inputs: requests.map((request, index) => inputOf(request.content, path(index))),
@@ -128,6 +129,26 @@ function readRequest(
       texts: undefined,
     },
   };
+}
+
+/** Returns where a request says what its vector is for: beside the content, or in a member. */
+const configOf = (request: JsonObject): JsonObject =>
+  asObject(request.embedContentConfig) ?? request;
+
+/** The settings of a request that hold for all vectors of one call. */
+const commonSettings = ["taskType", "outputDimensionality"] as const;
+
+function assertAlike(
+  first: JsonObject,
+  { request, index }: { request: JsonObject; index: number },
+): void {
+  const config = configOf(request);
+  const other = commonSettings.find((name) => config[name] !== first[name]);
+  if (other !== undefined)
+    throw badRequest(
+      `requests[${index}].${other}`,
+      "differs from that of requests[0]; send requests that differ in it one by one.",
+    );
 }
 
 /** Returns the input of a content: its text, or its parts where it has others. */

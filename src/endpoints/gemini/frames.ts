@@ -78,12 +78,13 @@ export class GenerateFrames implements FrameSource {
     return this.hasBegun ? "]" : "[]";
   }
 
-  /** Returns events as members of the array; what is no event is white space. */
+  /** Returns events as members of the array; signs of life are white space between them. */
   private inArray(frames: string): string {
+    if (frames.trim() === "") return "\n";
     return frames
       .split("\n\n")
       .map((frame) => {
-        if (!frame.startsWith("data: ")) return frame === "" ? "" : "\n";
+        if (!frame.startsWith("data: ")) return "";
         const separator = this.hasBegun ? ",\r\n" : "[";
         this.hasBegun = true;
         return separator + frame.slice("data: ".length);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
+import { encodeContractError, type ErrorEncoder } from "../../http/error-envelope.ts";
 import type { RequestHeaders } from "../../http/request-context.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { strictestCap } from "../../inference/catalog/model-object.ts";
@@ -90,10 +91,16 @@ export const isGoogleClient = ({
 }: {
   request: { headers: RequestHeaders };
   query: URLSearchParams;
-}): boolean =>
-  request.headers.has("x-goog-api-key") ||
-  request.headers.has("x-goog-api-client") ||
-  query.has("key");
+}): boolean => hasGoogleHeader(request.headers) || query.has("key");
+
+const hasGoogleHeader = (headers: RequestHeaders): boolean =>
+  headers.has("x-goog-api-key") || headers.has("x-goog-api-client");
+
+/** Writes an error of a path that several dialects share: Google's clients get their own form. */
+export const encodeModelError: ErrorEncoder = (error, context) =>
+  context.headers !== undefined && hasGoogleHeader(context.headers)
+    ? googleGenerate.encodeError(error, context)
+    : encodeContractError(error, context);
 
 const shared = {
   ...catalogEndpoint,
