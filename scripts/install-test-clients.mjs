@@ -40,6 +40,12 @@ const groups = {
     packages: ["pydantic-ai-slim[openai]==2.68.0", "openai-agents==0.24.0"],
     command: pipInstall,
   },
+  "python-google": { packages: ["google-genai==3.6.1"], command: pipInstall },
+  // LangChain's package works with an older major of Google's.
+  "python-google-langchain": {
+    packages: ["langchain-google-genai==4.4.2"],
+    command: pipInstall,
+  },
   "python-openrouter": { packages: ["openrouter==1.3.84"], command: pipInstall },
   "python-litellm": { packages: ["litellm==1.110.2"], command: pipInstall },
   // Renders the Helm chart, and checks what it renders against the schemas of Kubernetes.
@@ -56,6 +62,11 @@ const groups = {
   agents: {
     packages: ["@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0"],
     command: npmInstall,
+  },
+  // Its launcher is a bundle; what it can do without, such as terminals, is left out.
+  "agents-google": {
+    packages: ["@google/gemini-cli@0.61.0"],
+    command: (into, packages) => [...npmInstall(into, packages), "--omit=optional"],
   },
   "agents-realtime": {
     packages: ["@openai/agents-realtime@0.20.0", "zod@4.1.12"],

@@ -7,6 +7,35 @@ import { clientStage } from "./support/client-stage.ts";
 
 const missing = missingForPython();
 
+const googleGenai = {
+  name: "google-genai",
+  errorNames: {
+    400: "ClientError",
+    401: "ClientError",
+    404: "ClientError",
+    429: "ClientError",
+    502: "ServerError",
+  },
+  cannot: {
+    "cost in streams": "keeps only the fields of usage that it knows",
+    "cost of whole answers": "keeps only the fields of usage that it knows",
+    "ids of calls": "Google's own answers are kept, and older models give calls no ids",
+    retries: "looks at the status only",
+  },
+} as const;
+
+const langchainGoogle = {
+  ...googleGenai,
+  name: "langchain-google-genai",
+  errorNames: {
+    400: "GoogleInvalidRequestError",
+    401: "GoogleAuthenticationError",
+    404: "GoogleModelNotFoundError",
+    429: "GoogleRateLimitError",
+    502: "GoogleAPIError",
+  },
+} as const;
+
 describe.skipIf(missing !== undefined)(
   `Python's clients${missing ? ` (missing: ${missing})` : ""}`,
   () => {
@@ -32,3 +61,19 @@ describe.skipIf(missing !== undefined)(
     for (const client of clients) describeClient(client, stage);
   },
 );
+
+describe.each([
+  ["google", "generate", googleGenai],
+  ["langchain", "langchain", langchainGoogle],
+] as const)("in %s's packages", (name, surface, client) => {
+  const lacking = missingForPython(name);
+  describe.skipIf(lacking !== undefined)(
+    `Google's client${lacking ? ` (missing: ${lacking})` : ""}`,
+    () => {
+      const stage = clientStage();
+      const driver = pythonDriver(name);
+      afterAll(() => driver.stop());
+      describeClient(driver.client(surface, client), stage);
+    },
+  );
+});

@@ -281,6 +281,10 @@ describe("the door", () => {
       });
     for (const path of ["/v1beta/models/acme/large", "/v1/models/acme/large"])
       expect(await (await withKey(path, key)).json()).toMatchObject(entry);
+    for (const path of ["/v1beta/models/acme/none", "/v1/models/acme/none", "/v1/models/none"])
+      expect(await (await withKey(path, key)).json()).toMatchObject({
+        error: { code: 404, status: "NOT_FOUND" },
+      });
     expect(await (await scene.gateway.get("/models")).json()).toHaveProperty("object", "list");
   });
 

@@ -2,31 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  googleGenai,
+  googleGenaiVersions,
+  hasGoogleGenai,
+  type GoogleAnswer,
+  type GoogleClient,
+} from "../clients/support/google-genai.ts";
 import { testClientsFolder } from "../clients/support/test-clients-folder.ts";
 import { fieldsOf, listOf, type Fields } from "../matrix/support/json-value.ts";
 
-/** The parts of an answer that are read here; every version of the client has them. */
-interface Answer {
-  text?: string;
-  functionCalls?: { id?: string; name?: string }[];
-  candidates?: { finishReason?: string; content?: { parts?: { thought?: boolean }[] } }[];
-  usageMetadata?: { totalTokenCount?: number };
-}
-
-/** The parts of Google's client that are used here. */
-interface GoogleClient {
-  models: {
-    generateContent(asked: object): Promise<Answer>;
-    generateContentStream(asked: object): Promise<AsyncIterable<Answer>>;
-    embedContent(asked: object): Promise<{ embeddings?: { values?: number[] }[] }>;
-    countTokens(asked: object): Promise<{ totalTokens?: number }>;
-  };
-  chats: { create(options: object): { sendMessage(said: object): Promise<Answer> } };
-}
-
-const folders = ["google-genai-1", "google-genai-2", "google-genai-3"].map((name) =>
-  join(testClientsFolder, name, "node_modules", "@google", "genai"),
-);
 const model = "sandbox/chat:free";
 const parameters = { type: "OBJECT", properties: { q: { type: "STRING" } } };
 const tools = [{ functionDeclarations: [{ name: "look", parameters }] }];
@@ -37,22 +22,18 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-describe.each(folders)("the client in %s", (folder) => {
-  const inFolder = existsSync(folder) ? test : test.skip;
+describe.each(googleGenaiVersions)("@google/genai in %s", (folder) => {
+  const inFolder = hasGoogleGenai(folder) ? test : test.skip;
 
-  const client = async (): Promise<GoogleClient> => {
-    const { GoogleGenAI } = (await import(Bun.resolveSync(folder, folder))) as {
-      GoogleGenAI: new (options: object) => GoogleClient;
-    };
-    return new GoogleGenAI({ apiKey: testLlmKey, httpOptions: { baseUrl: gateway.origin } });
-  };
+  const client = (): Promise<GoogleClient> =>
+    googleGenai(folder, { origin: gateway.origin, apiKey: testLlmKey, retries: 0 });
 
   inFolder("asks whole and streamed, and counts and embeds", async () => {
     const { models } = await client();
     const whole = await models.generateContent({ model, contents: "hello" });
     expect(whole.usageMetadata?.totalTokenCount).toBeGreaterThan(0);
     let text = "";
-    let last: Answer = {};
+    let last: GoogleAnswer = {};
     for await (const chunk of await models.generateContentStream({ model, contents: "hello" })) {
       text += chunk.text ?? "";
       last = chunk;
@@ -72,6 +53,35 @@ describe.each(folders)("the client in %s", (folder) => {
       functionResponse: { id, name, response: { output: "found" } },
     }));
     expect((await chat.sendMessage({ message })).text).not.toBe("");
+  });
+
+  inFolder("keeps a conversation whose turns were streamed", async () => {
+    const config = { tools, thinkingConfig: { includeThoughts: true } };
+    const chat = (await client()).chats.create({ model, config });
+    const calls: { id?: string; name?: string }[] = [];
+    const first = await chat.sendMessageStream({ message: "find sandbox:calls=2" });
+    for await (const chunk of first) calls.push(...(chunk.functionCalls ?? []));
+    const message = calls.map(({ id, name }) => ({
+      functionResponse: { id, name, response: { output: "found" } },
+    }));
+    let text = "";
+    for await (const chunk of await chat.sendMessageStream({ message })) text += chunk.text ?? "";
+    expect([calls.length, text === ""]).toEqual([2, false]);
+    expect((await chat.sendMessage({ message: "And again?" })).text).not.toBe("");
+  });
+
+  inFolder("lists models page by page, and shows one", async () => {
+    const { models } = await client();
+    const names = async (pageSize: number): Promise<unknown[]> => {
+      const listed: unknown[] = [];
+      for await (const each of await models.list({ config: { pageSize } })) listed.push(each.name);
+      return listed;
+    };
+    const all = await names(50);
+    expect(all).toContain(`models/${model}`);
+    expect(await names(2)).toEqual(all);
+    expect((await models.get({ model })).name).toBe(`models/${model}`);
+    expect(await statusOf(models.get({ model: "acme/none" }))).toBe(404);
   });
 
   inFolder("throws for an error within a stream, and for a refusal", async () => {

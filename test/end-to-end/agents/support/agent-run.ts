@@ -3,15 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testClientsFolder } from "../../clients/support/test-clients-folder.ts";
 
-const packages = join(testClientsFolder, "agents", "node_modules");
+const packagesIn = (folder: string): string => join(testClientsFolder, folder, "node_modules");
 
 /**
  * The scripts that start the agents' binaries, which stand in packages of their own for each
  * platform.
  */
 const launchers = {
-  claude: join(packages, "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),
-  codex: join(packages, "@openai", "codex", "bin", "codex.js"),
+  claude: join(packagesIn("agents"), "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),
+  codex: join(packagesIn("agents"), "@openai", "codex", "bin", "codex.js"),
+  gemini: join(packagesIn("agents-google"), "@google", "gemini-cli", "bundle", "gemini.js"),
 };
 
 /** What is missing to run an agent; undefined when it can run. */

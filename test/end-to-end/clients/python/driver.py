@@ -1,22 +1,11 @@
-"""Asks questions through Python's openai and anthropic packages: a JSON line in, a JSON line out."""
+"""Asks questions through Python's openai and anthropic packages."""
 
 import json
-import sys
 
 import anthropic
 import openai
 
-WEATHER = json.loads(sys.argv[1])
-PLAN = json.loads(sys.argv[2])
-
-# Turns as the packages themselves have them, to be sent back as they are.
-natives = []
-
-
-def keep(native):
-    natives.append(native)
-    return len(natives) - 1
-
+from questions import PLAN, WEATHER, keep, natives, serve
 
 # Making a client takes longer than all that is asked of it.
 clients = {}
@@ -238,17 +227,4 @@ def ask_messages(settings, question):
 
 SURFACES = {"chat": ask_chat, "responses": ask_responses, "messages": ask_messages}
 
-
-def answer(asked):
-    try:
-        reply = SURFACES[asked["surface"]](asked["options"], asked["question"])
-        if reply is not None and asked["question"].get("structured"):
-            reply["parsed"] = json.loads(reply["text"])
-        return {"reply": reply}
-    except Exception as error:  # Every failure is an answer here.
-        status = getattr(error, "status_code", None)
-        return {"failure": {"status": status, "name": type(error).__name__, "message": str(error)}}
-
-
-for line in sys.stdin:
-    print(json.dumps(answer(json.loads(line))), flush=True)
+serve(SURFACES)

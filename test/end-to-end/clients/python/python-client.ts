@@ -12,12 +12,25 @@ import {
 } from "../support/client-under-test.ts";
 import { testClientsFolder } from "../support/test-clients-folder.ts";
 
-const packages = join(testClientsFolder, "python");
+/** The drivers: a script of this folder, the folder of its packages, and the modules that it imports. */
+const drivers = {
+  common: { script: "driver.py", folder: "python", modules: ["openai", "anthropic"] },
+  google: { script: "google_driver.py", folder: "python-google", modules: ["google/genai"] },
+  langchain: {
+    script: "google_driver.py",
+    folder: "python-google-langchain",
+    modules: ["langchain_google_genai"],
+  },
+} as const;
 
-/** What is missing to run Python's clients; undefined when they can run. */
-export function missingForPython(): string | undefined {
+/** The name of a driver. */
+type DriverName = keyof typeof drivers;
+
+/** What is missing to run a driver of Python's clients; undefined when it can run. */
+export function missingForPython(name: DriverName = "common"): string | undefined {
   if (Bun.which("python3") === null) return "python3";
-  const there = existsSync(join(packages, "openai")) && existsSync(join(packages, "anthropic"));
+  const { folder, modules } = drivers[name];
+  const there = modules.every((module) => existsSync(join(testClientsFolder, folder, module)));
   return there ? undefined : "the packages that scripts/install-test-clients.mjs installs";
 }
 
@@ -42,12 +55,12 @@ export interface PythonDriver {
 }
 
 /** Makes a driver whose process starts with the first question. */
-export function pythonDriver(): PythonDriver {
+export function pythonDriver(name: DriverName = "common"): PythonDriver {
   let started:
     | { child: Subprocess<"pipe", "pipe", "inherit">; lines: AsyncIterator<string> }
     | undefined;
   async function send(asked: unknown): Promise<Reply> {
-    started ??= start();
+    started ??= start(name);
     started.child.stdin.write(`${JSON.stringify(asked)}\n`);
     const { value } = await started.lines.next();
     const answer = JSON.parse(value as string) as { reply?: Reply | null; failure?: ClientFailure };
@@ -72,14 +85,22 @@ export function pythonDriver(): PythonDriver {
   };
 }
 
-function start(): { child: Subprocess<"pipe", "pipe", "inherit">; lines: AsyncIterator<string> } {
-  const script = fileURLToPath(new URL("driver.py", import.meta.url));
+function start(name: DriverName): {
+  child: Subprocess<"pipe", "pipe", "inherit">;
+  lines: AsyncIterator<string>;
+} {
+  const { folder } = drivers[name];
+  const script = fileURLToPath(new URL(drivers[name].script, import.meta.url));
   const parameters = [weatherTool, planSchema].map((value) => JSON.stringify(value));
   const child = Bun.spawn(["python3", script, ...parameters], {
     stdin: "pipe",
     stdout: "pipe",
     stderr: "inherit",
-    env: { PATH: process.env["PATH"] ?? "", PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: "1" },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      PYTHONPATH: join(testClientsFolder, folder),
+      PYTHONDONTWRITEBYTECODE: "1",
+    },
   });
   return { child, lines: linesOf(child.stdout) };
 }

@@ -126,7 +126,8 @@ function answerTests({ client, stage, ask }: Scene, { dialect, stream }: Way): v
     const first = await ask({ ...asked, turns, tools: true });
     expect(first).toMatchObject({ text: "Let me look.", finish: "calls" });
     expect(first.calls.map(withoutId)).toEqual(calls.map(withoutId));
-    expect(new Set(first.calls.map(({ id }) => id)).size).toBe(2);
+    if (!(client.cannot["ids of calls"] && dialect === "google-generate"))
+      expect(new Set(first.calls.map(({ id }) => id)).size).toBe(2);
 
     turns.push({ role: "assistant", said: first }, resultsOf(first.calls));
     const second = await ask({ ...asked, turns, tools: true });
@@ -151,8 +152,11 @@ function answerTests({ client, stage, ask }: Scene, { dialect, stream }: Way): v
     stage.upstream.say({ text: ["I see."] });
     const turns: Turn[] = [{ role: "user", text: "What is this?", file }];
     expect((await ask({ ...asked, turns })).text).toBe("I see.");
-    const body = stage.upstream.requests.at(-1)?.body;
-    for (const part of [file.data, file.mediaType, "What is this?"]) expect(body).toContain(part);
+    const body = stage.upstream.requests.at(-1)?.body ?? "";
+    for (const part of [file.mediaType, "What is this?"]) expect(body).toContain(part);
+    // Google's package for Python writes base64 with the letters for addresses.
+    const inAddresses = file.data.replaceAll("+", "-").replaceAll("/", "_");
+    expect([file.data, inAddresses].some((data) => body.includes(data))).toBe(true);
   });
 }
 

@@ -75,6 +75,7 @@ type Ability =
   | "cost in streams"
   | "cost of whole answers"
   | "counts in streams"
+  | "ids of calls"
   | "reasoning"
   | "reasoning in streams"
   | "reasoning_content"
