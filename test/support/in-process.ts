@@ -2,6 +2,7 @@ import type { DialectId } from "../../src/inference/canonical/dialect-id.ts";
 import { readWhole } from "../../src/inference/pipeline/attempt.ts";
 import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
 import { checkMessagesRequest } from "../../src/inference/dialects/anthropic-messages/request-schema.ts";
+import { checkGenerateRequest } from "../../src/inference/dialects/google-generate/request-schema.ts";
 import { checkChatRequest } from "../../src/inference/dialects/openai-chat/request-schema.ts";
 import { checkResponsesRequest } from "../../src/inference/dialects/openai-responses/request-schema.ts";
 import type {
@@ -32,6 +33,7 @@ const validators: Partial<Record<DialectId, (body: Body) => void>> = {
   "openai-chat": checkChatRequest,
   "anthropic-messages": checkMessagesRequest,
   "openai-responses": checkResponsesRequest,
+  "google-generate": checkGenerateRequest,
 };
 
 /**

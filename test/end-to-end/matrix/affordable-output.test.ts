@@ -6,7 +6,7 @@ import { settledRows } from "../scenarios/support/settled-rows.ts";
 import { chat, gemini, message, response, said } from "./pairs/upstream-heads.ts";
 import { fieldsOf, numberOf, type Fields } from "./support/json-value.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
-import { nameOf, pairs } from "./support/pairs.ts";
+import { allPairs, clientOf, nameOf } from "./support/pairs.ts";
 
 let scene: MatrixScene;
 beforeAll(async () => {
@@ -46,14 +46,8 @@ const answersOf = (used: number): Readonly<Record<DialectId, Fields>> => ({
   }),
 });
 
-const capsOf: Readonly<Record<string, Fields>> = {
-  "openai-chat": { max_tokens: 90_000 },
-  "anthropic-messages": { max_tokens: 90_000 },
-  "openai-responses": { max_output_tokens: 90_000 },
-};
-
 describe("the output limit that a key affords is sent upstream, and the response ends with length", () => {
-  test.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
+  test.each(allPairs.map((pair) => [nameOf(pair), pair] as const))(
     "%s",
     async (_, { client, upstream }) => {
       const secret = await createKey(scene.gateway, { limit: 0.005 });
@@ -62,7 +56,7 @@ describe("the output limit that a key affords is sent upstream, and the response
       );
       const reply = await scene.ask(
         client,
-        { ...client.ask("Why?"), ...capsOf[client.name] },
+        { ...client.ask("Why?"), ...client.capped(90_000) },
         {
           providers: [providerId(upstream)],
           headers: { authorization: `Bearer ${secret}` },
@@ -86,8 +80,7 @@ describe("the output limit that a key affords is sent upstream, and the response
   ] as const)(
     "a reasoning budget is lowered with it at %s, or with a limit of %p the answer is %p",
     async (upstream, limit, status) => {
-      const client = pairs.find((pair) => pair.client.name === "anthropic-messages")?.client;
-      if (client === undefined) throw new Error("there is no client of Messages");
+      const client = clientOf("anthropic-messages");
       const secret = await createKey(scene.gateway, { limit });
       const before = scene.upstreams[upstream].requests.length;
       const reply = await scene.ask(

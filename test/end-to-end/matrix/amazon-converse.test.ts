@@ -19,10 +19,10 @@ import {
 } from "../../support/upstream/steps.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
 import { expectSoundBooks } from "../scenarios/support/expect-sound-books.ts";
-import type { ClientDialect, ClientName } from "./support/client-dialect.ts";
+import { addressOf, type AnyClientName, type ClientDialect } from "./support/client-dialect.ts";
 import { fieldsOf, type Fields } from "./support/json-value.ts";
 import { routed } from "./support/matrix-scene.ts";
-import { clients } from "./support/pairs.ts";
+import { allClients } from "./support/pairs.ts";
 import { readReply, type Reply } from "./support/reply.ts";
 
 /** A gateway before two upstreams that speak Converse: the second is asked where the first fails. */
@@ -72,14 +72,14 @@ async function ask(
   fields: Fields,
   providers: readonly string[] = ["first"],
 ): Promise<{ reply: Reply; got: Fields; path: string }> {
-  const sent = routed({ ...client.ask("Hi"), ...fields }, providers);
-  const reply = await readReply(client, await gateway.post(client.path, sent));
+  const sent = addressOf(client, routed({ ...client.ask("Hi"), ...fields }, providers));
+  const reply = await readReply(client, await gateway.post(sent.path, sent.body));
   const request = upstream.requests.at(-1);
   return { reply, got: fieldsOf(request?.json()), path: request?.path ?? "" };
 }
 
 const model = "/v1/model/us.amazon.nova-pro-v1%3A0";
-const rows = clients.map((client) => [client.name, client] as const);
+const rows = allClients.map((client) => [client.name, client] as const);
 
 describe.each(rows)("a client of %s", (_name, client) => {
   test("gets the same response whole and streamed, at every byte split", async () => {
@@ -172,7 +172,7 @@ describe.each(rows)("a client of %s", (_name, client) => {
       const { reply } = await ask(client, { stream: streamed });
       expect([reply.said, reply.endings, reply.breaches]).toEqual(["Yes.", 1, []]);
       expect(reply.usage).toMatchObject({ input: 144, output: 7, cached: 140 });
-      if (client.name === "anthropic-messages") {
+      if (showsSeals.includes(client.name)) {
         expect([reply.thought, reply.seals.length]).toEqual(["hm", 1]);
       }
     }
@@ -237,13 +237,16 @@ describe.each(rows)("a client of %s", (_name, client) => {
   });
 });
 
+/** Clients that are shown thoughts of a model with the seal that must come back. */
+const showsSeals: readonly AnyClientName[] = ["anthropic-messages", "google-generate"];
+
 const weatherSchema = {
   type: "object",
   properties: { city: { type: "string" } },
   required: ["city"],
 };
 
-const toolsOf: Readonly<Record<ClientName, Fields>> = {
+const toolsOf: Readonly<Record<AnyClientName, Fields>> = {
   "openai-chat": {
     tools: [{ type: "function", function: { name: "get_weather", parameters: weatherSchema } }],
   },
@@ -251,10 +254,26 @@ const toolsOf: Readonly<Record<ClientName, Fields>> = {
   "openai-responses": {
     tools: [{ type: "function", name: "get_weather", parameters: weatherSchema, strict: false }],
   },
+  "google-generate": {
+    tools: [
+      {
+        functionDeclarations: [
+          {
+            name: "get_weather",
+            parameters: {
+              type: "OBJECT",
+              properties: { city: { type: "STRING" } },
+              required: ["city"],
+            },
+          },
+        ],
+      },
+    ],
+  },
 };
 
 const imageUrl = "data:image/png;base64,iVBORw0KGgo=";
-const imageOf: Readonly<Record<ClientName, Fields>> = {
+const imageOf: Readonly<Record<AnyClientName, Fields>> = {
   "openai-chat": {
     messages: [
       {
@@ -287,6 +306,17 @@ const imageOf: Readonly<Record<ClientName, Fields>> = {
         content: [
           { type: "input_text", text: "What is this?" },
           { type: "input_image", image_url: imageUrl },
+        ],
+      },
+    ],
+  },
+  "google-generate": {
+    contents: [
+      {
+        role: "user",
+        parts: [
+          { text: "What is this?" },
+          { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } },
         ],
       },
     ],

@@ -4,7 +4,7 @@ import { settledRow } from "../scenarios/support/settled-rows.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
-import { clients } from "./support/pairs.ts";
+import { clientOf, clients } from "./support/pairs.ts";
 
 let scene: MatrixScene;
 beforeAll(async () => {
@@ -63,6 +63,22 @@ for (const streamed of [false, true]) {
 }
 
 for (const streamed of [false, true]) {
+  test(`Google's own client gets the answer with Google's reason, stream ${streamed}`, async () => {
+    const client = clientOf("google-generate");
+    scene.upstreams["google-generate"].script(streamed ? stream([sse(answer)]) : json(answer));
+    const { status, errors, finish, costUsd } = await scene.ask(
+      client,
+      { ...client.ask("Why?"), stream: streamed },
+      { providers: [providerId("google-generate")] },
+    );
+    expect([status, errors, finish, costUsd]).toEqual([
+      200,
+      [],
+      "MALFORMED_FUNCTION_CALL",
+      0.000016,
+    ]);
+  });
+
   test(`a failed tool call is not charged when another provider answers, stream ${streamed}`, async () => {
     const [client] = clients;
     if (client === undefined) throw new Error("there are no clients");

@@ -6,7 +6,7 @@ import { settledRow, type SettledRow } from "../scenarios/support/settled-rows.t
 import { chat, gemini, message, response, said } from "./pairs/upstream-heads.ts";
 import type { Fields } from "./support/json-value.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
-import { nameOf, pairs, type Pair } from "./support/pairs.ts";
+import { allPairs, nameOf, type Pair } from "./support/pairs.ts";
 import type { Reply } from "./support/reply.ts";
 
 let scene: MatrixScene;
@@ -179,12 +179,6 @@ function streamOf(
 const words = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `w${index % 10} `.padStart(5, "x"));
 
-const capsOf: Readonly<Record<string, Fields>> = {
-  "openai-chat": { max_tokens: cap },
-  "anthropic-messages": { max_tokens: cap },
-  "openai-responses": { max_output_tokens: cap },
-};
-
 async function ask(
   { client, upstream }: Pair,
   options: { script: Script; stream?: boolean; secret?: string; fields?: Fields },
@@ -194,7 +188,7 @@ async function ask(
     client,
     {
       ...client.ask("Talk"),
-      ...capsOf[client.name],
+      ...client.capped(cap),
       stream: options.stream ?? true,
       ...options.fields,
     },
@@ -207,7 +201,7 @@ async function ask(
   return { reply, row };
 }
 
-describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
+describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
   const aborts = async (): Promise<void> => {
     await scene.upstreams[pair.upstream].requests.at(-1)?.aborted;
   };
@@ -230,9 +224,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
   test("a small balance is passed by less than its own amount", async () => {
     const secret = await createKey(scene.gateway, { limit: 0.001 });
     const script = streamOf(pair.upstream, { pieces: words(20_000) });
-    const fields = Object.fromEntries(
-      Object.keys(capsOf[pair.client.name] ?? {}).map((name) => [name, 50_000]),
-    );
+    const fields = pair.client.capped(50_000);
     const { reply, row } = await ask(pair, { script, secret, fields });
     await aborts();
     expect(reply.finish).toBe("length");
@@ -280,7 +272,7 @@ describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair
 
 /** Some providers count reasoning beside the cap. */
 test("reasoning that was asked for may pass the cap where the balance pays for it", async () => {
-  const pair = pairs[0];
+  const pair = allPairs[0];
   if (pair === undefined) throw new Error("there are no pairs");
   const fields = { reasoning_effort: "high" };
   const thoughts = streamOf(pair.upstream, { pieces: words(5_000), kind: "thought" });
@@ -291,7 +283,9 @@ test("reasoning that was asked for may pass the cap where the balance pays for i
   expect(speaking.reply.finish).toBe("length");
 });
 
-const told = pairs.filter(({ upstream }) => ["openai-chat", "google-generate"].includes(upstream));
+const told = allPairs.filter(({ upstream }) =>
+  ["openai-chat", "google-generate"].includes(upstream),
+);
 
 test.each(told.map((pair) => [nameOf(pair), pair] as const))(
   "%s: the count that a provider streams is taken, whatever its text",
@@ -308,7 +302,7 @@ test("the providers are listed in the overview, with what was past their caps", 
   const { service } = scene.gateway.app.insights;
   const sums = await service.passedCaps({ fromDay: 0, toDay: 1_000_000 });
   expect(new Set(sums.map(({ provider }) => provider))).toEqual(
-    new Set(pairs.map(({ upstream }) => providerId(upstream))),
+    new Set(allPairs.map(({ upstream }) => providerId(upstream))),
   );
   for (const { tokens, costNanoUsd } of sums) expect(costNanoUsd).toBe(BigInt(tokens) * 1_500n);
 });

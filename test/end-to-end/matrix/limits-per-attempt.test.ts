@@ -8,7 +8,8 @@ import { json, stream } from "../../support/upstream/steps.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
 import { createKey } from "../scenarios/support/create-key.ts";
 import { expectSoundBooks } from "../scenarios/support/expect-sound-books.ts";
-import { nameOf, pairs, upstreams, type Pair } from "./support/pairs.ts";
+import { addressOf } from "./support/client-dialect.ts";
+import { allPairs, nameOf, upstreams, type Pair } from "./support/pairs.ts";
 import { readReply, type Reply } from "./support/reply.ts";
 
 /** A model that costs nothing, at a provider that always fails, in each dialect. */
@@ -77,20 +78,20 @@ async function ask(
 ): Promise<{ reply: Reply; paidAsked: number }> {
   const backup = started.get(`${nextDialect(upstream)}-backup`);
   const before = backup?.requests.length ?? 0;
-  const body = {
+  const { path, body } = addressOf(client, {
     ...client.ask("Hello"),
     model: freeIn(upstream),
     models: [paidIn(nextDialect(upstream))],
     stream: streamed,
-  };
+  });
   const reply = await readReply(
     client,
-    await gateway.post(client.path, body, { headers: { authorization: `Bearer ${secret}` } }),
+    await gateway.post(path, body, { headers: { authorization: `Bearer ${secret}` } }),
   );
   return { reply, paidAsked: (backup?.requests.length ?? 0) - before };
 }
 
-describe.each(pairs.map((pair) => [nameOf(pair), pair] as const))(
+describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))(
   "R17, %s: a free model fails",
   (_, pair) => {
     const next = nextDialect(pair.upstream);

@@ -5,7 +5,7 @@ import { chat } from "./pairs/upstream-heads.ts";
 import type { ClientDialect } from "./support/client-dialect.ts";
 import type { Fields } from "./support/json-value.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
-import { clients } from "./support/pairs.ts";
+import { allClients } from "./support/pairs.ts";
 import type { Reply } from "./support/reply.ts";
 
 let scene: MatrixScene;
@@ -53,7 +53,7 @@ async function ask(
   );
 }
 
-describe.each(clients.map((client) => [client.name, client] as const))(
+describe.each(allClients.map((client) => [client.name, client] as const))(
   "for a client of %s",
   (_, client) => {
     test.each(words)(

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { json, stream as streamed } from "../../support/upstream/steps.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
+import { addressOf } from "./support/client-dialect.ts";
 import { fieldsOf, numberOf, type Fields } from "./support/json-value.ts";
 import { model, providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
-import { nameOf, pairs } from "./support/pairs.ts";
+import { allPairs, nameOf } from "./support/pairs.ts";
 
 /** What every provider of the matrix allows. */
 const allowedTokens = 8_192;
@@ -26,8 +27,9 @@ const capIn = (request: Fields): number =>
 const fieldOf: Readonly<Record<string, string>> = {
   "anthropic-messages": "max_tokens",
   "openai-responses": "max_output_tokens",
+  "google-generate": "maxOutputTokens",
 };
-const lowering = pairs.filter(({ client }) => client.name in fieldOf);
+const lowering = allPairs.filter(({ client }) => client.name in fieldOf);
 
 describe("an output limit above the provider's maximum is lowered to it, and reported", () => {
   for (const stream of [false, true]) {
@@ -37,10 +39,10 @@ describe("an output limit above the provider's maximum is lowered to it, and rep
         const field = fieldOf[client.name] ?? "";
         const wire = wireOf(upstream);
         scene.upstreams[upstream].script(stream ? streamed(wireEvents(wire)) : json(wire.whole));
-        const ask = async (tokens: number, more: Fields = {}): ReturnType<MatrixScene["ask"]> =>
+        const ask = async (tokens: number): ReturnType<MatrixScene["ask"]> =>
           scene.ask(
             client,
-            { ...client.ask("Why?"), stream, [field]: tokens, ...more },
+            { ...client.ask("Why?"), stream, ...client.capped(tokens) },
             { providers: [providerId(upstream)] },
           );
         const losses = (headers: Headers): string[] =>
@@ -68,12 +70,13 @@ describe("an output limit above the provider's maximum is lowered to it, and rep
     async (_, { client, upstream }) => {
       const providers = [providerId(upstream)];
       const before = scene.upstreams[upstream].requests.length;
-      const response = await scene.gateway.post(client.path, {
+      const { path, body } = addressOf(client, {
         model,
         ...client.ask("Why?"),
-        [fieldOf[client.name] ?? ""]: 100_000,
+        ...client.capped(100_000),
         provider: { only: providers, require_parameters: true },
       });
+      const response = await scene.gateway.post(path, body);
       expect([
         response.status,
         (await response.text()).includes(fieldOf[client.name] ?? ""),

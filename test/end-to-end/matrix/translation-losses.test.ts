@@ -4,10 +4,10 @@ import { json, stream } from "../../support/upstream/steps.ts";
 import { settledRow } from "../scenarios/support/settled-rows.ts";
 import { eventsOfWhole } from "./pairs/streamed-answer.ts";
 import { chat, gemini, message, response, said } from "./pairs/upstream-heads.ts";
-import type { ClientDialect, ClientName } from "./support/client-dialect.ts";
+import type { AnyClientName, ClientDialect } from "./support/client-dialect.ts";
 import { fieldsOf, type Fields } from "./support/json-value.ts";
 import { providerId, startMatrix, type MatrixScene } from "./support/matrix-scene.ts";
-import { clients } from "./support/pairs.ts";
+import { allClients, clients } from "./support/pairs.ts";
 import type { Reply } from "./support/reply.ts";
 import { readEvents } from "./support/wire-events.ts";
 
@@ -22,9 +22,9 @@ interface LossyAnswer {
   what: string;
   upstream: DialectId;
   answer: Fields;
-  lost: Partial<Record<ClientName, readonly string[]>>;
+  lost: Partial<Record<AnyClientName, readonly string[]>>;
   /** What a client asks in place of "Go". */
-  asks?: Partial<Record<ClientName, Fields>>;
+  asks?: Partial<Record<AnyClientName, Fields>>;
 }
 
 const pixel = "iVBORw0KGgo=";
@@ -51,7 +51,11 @@ const answers: readonly LossyAnswer[] = [
         image_url: { url: `https://x.test/${n}.png` },
       })),
     }),
-    lost: { "anthropic-messages": ["answer.image"], "openai-responses": ["answer.image"] },
+    lost: {
+      "anthropic-messages": ["answer.image"],
+      "openai-responses": ["answer.image"],
+      "google-generate": ["answer.image"],
+    },
   },
   {
     what: "audio with its transcript",
@@ -114,6 +118,7 @@ const answers: readonly LossyAnswer[] = [
     lost: {
       "openai-chat": ["answer.web_search_call"],
       "anthropic-messages": ["answer.web_search_call", "answer.image"],
+      "google-generate": ["answer.web_search_call"],
     },
   },
   {
@@ -128,6 +133,7 @@ const answers: readonly LossyAnswer[] = [
     lost: {
       "openai-chat": ["answer.server_tool_use"],
       "openai-responses": ["answer.server_tool_use"],
+      "google-generate": ["answer.server_tool_use"],
     },
   },
   {
@@ -152,7 +158,11 @@ const answers: readonly LossyAnswer[] = [
       ],
       { stop_reason: "end_turn" },
     ),
-    lost: { "openai-chat": ["answer.annotations"], "openai-responses": ["answer.annotations"] },
+    lost: {
+      "openai-chat": ["answer.annotations"],
+      "openai-responses": ["answer.annotations"],
+      "google-generate": ["answer.annotations"],
+    },
   },
   {
     what: "a second tool call for a client of the older functions field",
@@ -170,7 +180,7 @@ const answers: readonly LossyAnswer[] = [
 
 async function ask(
   { upstream, answer, asks }: LossyAnswer,
-  client: ClientDialect<ClientName>,
+  client: ClientDialect,
   streamed: boolean,
 ): Promise<Reply> {
   scene.upstreams[upstream].script(
@@ -197,7 +207,7 @@ const inHeader = ({ headers }: Reply): string[] =>
     .filter((field) => field.startsWith("answer."));
 
 describe.each(answers.map((row) => [row.what, row] as const))("%s", (_, row) => {
-  test.each(clients.map((client) => [client.name, client] as const))(
+  test.each(allClients.map((client) => [client.name, client] as const))(
     "losses are reported to a client of %s",
     async (name, client) => {
       const lost = [...(row.lost[name] ?? [])];

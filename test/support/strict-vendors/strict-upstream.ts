@@ -1,10 +1,10 @@
 import { scriptOf } from "../scripted-upstream/scripted-upstream.ts";
 import type { ScriptedAnswer } from "../scripted-upstream/scripted-answer.ts";
-import { amazonConverseWire, converseHead } from "../upstream/amazon-converse-wire.ts";
+import { amazonConverseAnswer } from "../scripted-upstream/amazon-converse-answer.ts";
+import { converseHead } from "../upstream/amazon-converse-wire.ts";
 import { startFaultUpstream } from "../upstream/fault-upstream.ts";
 import type { RecordedRequest } from "../upstream/recorded-request.ts";
 import { json, type Script, stream } from "../upstream/steps.ts";
-import { wireEvents } from "../upstream/upstream-wire.ts";
 import { fieldsOf } from "./reading.ts";
 import type { Endpoint, VendorId, VendorRequest, VendorRule } from "./rule.ts";
 import { nameOf, refusalsOf } from "./vendor-rules.ts";
@@ -67,14 +67,13 @@ function vendorRequestOf({ path, body }: Pick<RecordedRequest, "path" | "body">)
 const refuse = (rule: VendorRule, request: VendorRequest): Script =>
   json(rule.body(request), { status: rule.status });
 
-function converseAnswer({ path }: RecordedRequest): Script {
-  return path.endsWith("-stream")
-    ? stream(wireEvents(amazonConverseWire), { headers: converseHead })
-    : json(amazonConverseWire.whole);
-}
+const converseAnswer = ({ path }: RecordedRequest, answer: ScriptedAnswer): Script =>
+  path.endsWith("-stream")
+    ? stream(amazonConverseAnswer.events(answer), { headers: converseHead })
+    : json(amazonConverseAnswer.whole(answer));
 
 const answerTo = (request: RecordedRequest, endpoint: Endpoint, answer: ScriptedAnswer): Script =>
-  endpoint === "converse" ? converseAnswer(request) : scriptOf(request, answer);
+  endpoint === "converse" ? converseAnswer(request, answer) : scriptOf(request, answer);
 
 const understood: Answering = (_, write) => write({ text: ["Un", "der", "stood."] });
 

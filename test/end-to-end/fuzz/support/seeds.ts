@@ -1,6 +1,6 @@
 import type { ScriptedDialect as DialectId } from "../../../support/scripted-upstream/scripted-upstream.ts";
 import { eventsOf, tales } from "../../matrix/support/beats.ts";
-import type { ClientName } from "../../matrix/support/client-dialect.ts";
+import type { AnyClientName } from "../../matrix/support/client-dialect.ts";
 import type { Fields } from "../../matrix/support/json-value.ts";
 import { clientOf } from "../../matrix/support/pairs.ts";
 import { answerCases } from "../../matrix/pairs/answers.ts";
@@ -22,11 +22,12 @@ const cases = [
 ];
 
 /** Good requests of a client's dialect, from which others are made. */
-export const goodRequests = (client: ClientName): Fields[] =>
-  cases.map(({ asks }) => ({
+export const goodRequests = (client: AnyClientName): Fields[] =>
+  cases.map(({ asks, gets }) => ({
     model: "acme/large",
     ...clientOf(client).ask("Hi"),
-    ...asks[client],
+    // What Google's models get is what its clients ask.
+    ...(client === "google-generate" ? gets[client] : asks[client]),
   }));
 
 /** Good whole answers of an upstream's dialect. */

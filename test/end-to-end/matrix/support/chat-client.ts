@@ -176,6 +176,7 @@ export const chatClient: ClientDialect<"openai-chat"> = {
   name: "openai-chat",
   path: "/chat/completions",
   ask: (text) => ({ messages: [{ role: "user", content: text }], max_tokens: 300 }),
+  capped: (tokens) => ({ max_tokens: tokens }),
   mean,
   errorOf,
   envelopeBreaches({ error }) {

@@ -77,6 +77,8 @@ export interface ClientDialect<Name extends AnyClientName = AnyClientName> {
   address?(body: Fields): { path: string; body: Fields };
   /** The body of a request that says these words and allows for 300 tokens of output. */
   ask(text: string): Fields;
+  /** Returns the members of a request that allow for so many tokens of output. */
+  capped(tokens: number): Fields;
   /** Puts a whole answer in the words of no dialect. */
   mean(body: Fields): Meaning;
   /** The error of a body that is one; undefined otherwise. */

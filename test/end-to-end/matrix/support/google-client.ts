@@ -111,18 +111,23 @@ function joinedTexts(parts: readonly Fields[]): Fields[] {
   return joined;
 }
 
+/** Returns an id as a part of a path; a colon and a slash stay, as clients write them. */
+const inPath = (id: string): string =>
+  /^[\w.:-]+\/[\w.:-]+$/.test(id) ? id : encodeURIComponent(id.toWellFormed());
+
 /** Google's `generateContent`, whose path says the model and whether the answer is streamed. */
 export const googleClient: ClientDialect<"google-generate"> = {
   name: "google-generate",
   path: "/models/acme/large:generateContent",
   address({ model, stream, ...body }) {
     const method = stream === true ? "streamGenerateContent?alt=sse" : "generateContent";
-    return { path: `/models/${wordOf(model)}:${method}`, body };
+    return { path: `/models/${inPath(wordOf(model))}:${method}`, body };
   },
   ask: (text) => ({
     contents: [{ role: "user", parts: [{ text }] }],
     generationConfig: { maxOutputTokens: 300, thinkingConfig: { includeThoughts: true } },
   }),
+  capped: (maxOutputTokens) => ({ generationConfig: { maxOutputTokens } }),
   mean,
   errorOf,
   envelopeBreaches: ({ error }) => {

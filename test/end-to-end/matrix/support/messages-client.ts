@@ -208,6 +208,7 @@ export const messagesClient: ClientDialect<"anthropic-messages"> = {
   name: "anthropic-messages",
   path: "/messages",
   ask: (text) => ({ messages: [{ role: "user", content: text }], max_tokens: 300 }),
+  capped: (tokens) => ({ max_tokens: tokens }),
   mean,
   errorOf,
   envelopeBreaches: ({ type, error, request_id: id }) => [

@@ -12,6 +12,9 @@ export const clients: readonly ClientDialect<ClientName>[] = [
   responsesClient,
 ];
 
+/** Every dialect of clients, Google's among them. */
+export const allClients: readonly ClientDialect[] = [...clients, googleClient];
+
 /** Every dialect of upstreams. */
 export const upstreams: readonly DialectId[] = [
   "openai-chat",
@@ -43,6 +46,13 @@ export const allPairs: readonly Pair[] = [...pairs, ...googlePairs];
 /** How a test names a pair. */
 export const nameOf = ({ client, upstream }: Pair): string => `${client.name} -> ${upstream}`;
 
-/** The client of a dialect. */
-export const clientOf = (name: ClientName): ClientDialect<ClientName> =>
-  clients.find((client) => client.name === name) ?? chatClient;
+const byName = {
+  "openai-chat": chatClient,
+  "anthropic-messages": messagesClient,
+  "openai-responses": responsesClient,
+  "google-generate": googleClient,
+} as const satisfies { [Name in AnyClientName]: ClientDialect<Name> };
+
+/** Returns the client of a dialect. */
+export const clientOf = <Name extends AnyClientName>(name: Name): (typeof byName)[Name] =>
+  byName[name];

@@ -218,6 +218,7 @@ export const responsesClient: ClientDialect<"openai-responses"> = {
   name: "openai-responses",
   path: "/responses",
   ask: (text) => ({ input: text, max_output_tokens: 300, store: false }),
+  capped: (tokens) => ({ max_output_tokens: tokens }),
   mean,
   errorOf: ({ error, status }) =>
     status === undefined || status === "failed" ? chatClient.errorOf({ error }) : undefined,
