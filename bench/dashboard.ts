@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
-import type { Browser as Chromium, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { brand } from "../src/platform/kernel/brand.ts";
 import { dayMs } from "../src/platform/kernel/clock.ts";
 import { Browser } from "../test/end-to-end/api/people-browser.ts";
-import { startChromium } from "../test/support/chromium.ts";
+import { type OwnWindows, startChromium } from "../test/support/chromium.ts";
 import { startGateway, type TestGateway } from "../test/support/gateway.ts";
 import { startPostgres } from "../test/support/postgres.ts";
 import { fillTables } from "./insight-rows.ts";
@@ -109,7 +109,7 @@ async function repeated(work: () => Promise<number>): Promise<number> {
 
 /** Opens a screen in a window with an empty cache, and times it until it can be used. */
 async function opening(
-  chromium: Chromium,
+  chromium: OwnWindows,
   { origin, cookie, path }: { origin: string; cookie: string; path: string },
 ): Promise<number> {
   const context = await chromium.newContext();
@@ -154,7 +154,7 @@ async function screens(origin: string, cookie: string): Promise<Figure[]> {
 
 /** Times the change from a short range to a long one on the usage screen. */
 async function switched(
-  chromium: Chromium,
+  chromium: OwnWindows,
   { origin, cookie }: { origin: string; cookie: string },
 ): Promise<number> {
   const context = await chromium.newContext();

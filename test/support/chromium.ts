@@ -20,18 +20,46 @@ const flags = [
   "--disable-sync",
 ];
 
-/**
- * Starts a headless browser with an empty profile; `names` are host names that resolve to this
- * machine.
- */
-export const startChromium = (names: readonly string[] = []): Promise<Browser> =>
-  chromium.launch({
+/** A second host name that leads browsers to this machine. */
+export const otherName = "gateway.lan";
+
+let launched: Promise<Browser> | undefined;
+
+/** Returns the headless browser of this process; another one where it has ended. */
+async function browserHere(): Promise<Browser> {
+  const before = await launched?.catch(() => undefined);
+  if (before?.isConnected() === true) return before;
+  launched = chromium.launch({
     executablePath,
-    args: [
-      ...flags,
-      `--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(",")}`,
-    ],
+    args: [...flags, `--host-resolver-rules=MAP ${otherName} 127.0.0.1`],
   });
+  return launched;
+}
+
+/** The part of a browser that one user of it has. */
+export interface OwnWindows extends Pick<Browser, "newContext"> {
+  /** Closes the windows of this user; the browser stays for the next one in this process. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the headless browser that the files of this process share; each context in it begins with
+ * an empty profile.
+ */
+export async function startChromium(): Promise<OwnWindows> {
+  const browser = await browserHere();
+  const contexts: BrowserContext[] = [];
+  return {
+    async newContext(options) {
+      const context = await browser.newContext(options);
+      contexts.push(context);
+      return context;
+    },
+    async close() {
+      await Promise.all(contexts.map((context) => context.close()));
+    },
+  };
+}
 
 const axeSource = readFileSync(
   createRequire(import.meta.url).resolve("axe-core/axe.min.js"),

@@ -1,4 +1,5 @@
-import type { Browser, BrowserContextOptions, Cookie, Page } from "playwright-core";
+import type { BrowserContextOptions, Cookie, Page } from "playwright-core";
+import type { OwnWindows } from "./chromium.ts";
 
 /** A window with one page, which is put back after use. */
 interface KeptWindow {
@@ -16,12 +17,12 @@ interface KeptWindow {
  * what a new window costs.
  */
 export class KeptWindows {
-  #browser: Browser;
+  #browser: OwnWindows;
   /** An address of the origin that answers with little. */
   #restUrl: string;
   #free = new Map<string, Page[]>();
 
-  constructor(browser: Browser, restUrl: string) {
+  constructor(browser: OwnWindows, restUrl: string) {
     this.#browser = browser;
     this.#restUrl = restUrl;
   }

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Browser as Chromium, BrowserContext, BrowserContextOptions } from "playwright-core";
+import type { BrowserContext, BrowserContextOptions } from "playwright-core";
 import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import { startChromium } from "../../support/chromium.ts";
@@ -80,11 +80,16 @@ export interface DashboardScene {
   stop(): Promise<void>;
 }
 
+let isBuilt = false;
+
+/** Builds the dashboard where its sources are newer than what was built; once in this process. */
 function buildDashboard(): void {
+  if (isBuilt) return;
   const built = spawnSync(process.execPath, [join(root, "scripts", "build-dashboard.ts")], {
     encoding: "utf8",
   });
   if (built.status !== 0) throw new Error(`the dashboard could not be built: ${built.stderr}`);
+  isBuilt = true;
 }
 
 interface Organisation {
@@ -184,7 +189,7 @@ interface SceneOptions extends Partial<AppSettings> {
 
 /** Starts the browser, and opens windows of the people at an origin. */
 async function openViews(origin: string, people: Record<Person, Browser>) {
-  const chromium: Chromium = await startChromium();
+  const chromium = await startChromium();
   const windows = new KeptWindows(chromium, `${origin}/healthz`);
   const cookieOf = (person: Person): { name: string; value: string; httpOnly: true } => {
     const value = people[person].cookies.get(brand.sessionCookie);

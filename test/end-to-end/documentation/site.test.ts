@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { writtenSections } from "../../../src/documentation/contents.ts";
 import { settings, variables } from "../../../src/documentation/setting-texts.ts";
 import { headerTexts } from "../../../src/documentation/header-texts.ts";
@@ -17,6 +17,7 @@ import {
   missingChromium,
   sidewaysPixels,
   startChromium,
+  type OwnWindows,
 } from "../../support/chromium.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { endProcesses, temporaryDirectory } from "../../support/process.ts";
@@ -182,7 +183,7 @@ describe("the exported documentation site", () => {
 
 describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`, () => {
   let gateway: TestGateway;
-  let browser: Browser;
+  let browser: OwnWindows;
   beforeAll(async () => {
     [gateway, browser] = await Promise.all([startGateway(), startChromium()]);
   });
@@ -190,9 +191,11 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     await browser.close();
     await gateway.stop();
   });
+  const newPage = async (options?: BrowserContextOptions): Promise<Page> =>
+    (await browser.newContext(options)).newPage();
 
   test("passes axe in both themes and fits 390 pixels, without requests to other origins", async () => {
-    const page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+    const page = await newPage({ viewport: { width: 390, height: 844 } });
     const elsewhere: string[] = [];
     const complaints: string[] = [];
     page.on(
@@ -236,7 +239,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
           : new Response(text, { headers: { "content-type": type } });
       },
     });
-    const page = await browser.newPage();
+    const page = await newPage();
     await page.goto(`http://127.0.0.1:${server.port}/manuals/gateway/guides/presets.html`);
     await page.fill("#search", "insufficient_balance");
     await page.click("#results a:first-child");
@@ -262,7 +265,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
   });
 
   test("finds every error code, header, setting and metric by name", async () => {
-    const page = await browser.newPage();
+    const page = await newPage();
     await page.goto(`${gateway.origin}/docs`);
     await page.fill("#search", "insufficient_balance");
     await page.click("#results a:first-child");

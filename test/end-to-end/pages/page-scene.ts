@@ -1,6 +1,6 @@
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import type { AppSettings } from "../../../src/app/settings-of.ts";
-import { startChromium } from "../../support/chromium.ts";
+import { startChromium, type OwnWindows } from "../../support/chromium.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { KeptWindows } from "../../support/kept-windows.ts";
 import { startOidcProvider, type OidcTestProvider } from "../../support/oidc-provider.ts";
@@ -10,9 +10,6 @@ import { linkIn, startMailServer, type MailServer } from "../api/receivers.ts";
 
 export const password = "a password of some length";
 export const ownersEmail = "owner@example.com";
-
-/** The name by which the gateway is reached beside its public one. */
-export const otherName = "gateway.lan";
 
 /** A gateway that a real browser opens, with mail, a provider to sign in at, and open sign-up. */
 export interface PageScene {
@@ -138,7 +135,10 @@ function membersOf(owner: Caller): Pick<PageScene, "invitation" | "removeMember"
 }
 
 /** Opens windows of a browser, signed out, that are put back after each test. */
-function windowsOf(browser: Browser, origin: string): Pick<PageScene, "open" | "putBackWindows"> {
+function windowsOf(
+  browser: OwnWindows,
+  origin: string,
+): Pick<PageScene, "open" | "putBackWindows"> {
   const windows = new KeptWindows(browser, `${origin}/healthz`);
   let taken: Awaited<ReturnType<typeof windows.take>>[] = [];
   return {
@@ -204,7 +204,7 @@ export async function startPageScene(
   const { gateway, port, stopGateways } = await startGateways(settings);
   // Passkeys belong to a name, not to an address.
   origin = `http://localhost:${port}`;
-  const browser: Browser = await startChromium([otherName]);
+  const browser = await startChromium();
   const { open, putBackWindows } = windowsOf(browser, origin);
   const ask = askOf(gateway, origin);
   const openAs: PageScene["openAs"] = async (email, options) => {

@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import { codeOf } from "../../support/authenticator-app.ts";
-import { cookieOf, hasChromium, missingChromium } from "../../support/chromium.ts";
+import { cookieOf, hasChromium, missingChromium, otherName } from "../../support/chromium.ts";
 import { textAt } from "../api/at.ts";
 import { engines } from "../api/two-workspaces.ts";
 import {
   fillPerson,
-  otherName,
   ownersEmail,
   password,
   signIn,
