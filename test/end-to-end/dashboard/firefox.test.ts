@@ -9,6 +9,7 @@ import {
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { screens } from "./every-screen.ts";
 import { geometryScript } from "./geometry.ts";
+import { followLink } from "./screen.ts";
 
 const sizes = [
   { width: 390, height: 844 },
@@ -43,9 +44,11 @@ describe.skipIf(!hasFirefox || !hasChromium)(`the screens in Firefox${missingFir
   test("every screen stands without an error, a cut text or sideways scrolling", async () => {
     await page.setCookie({ ...scene.cookieOf("operator"), domain: "localhost" });
     const findings: string[] = [];
+    await page.go(`${scene.origin}/dashboard`);
+    await page.evaluate(standing);
     // The sections of a screen are of the same parts.
     for (const [path] of screens.filter(([each]) => !each.includes("?"))) {
-      await page.go(`${scene.origin}/dashboard${path}`);
+      await page.evaluate(followLink(`/dashboard${path}`));
       await page.evaluate(standing);
       for (const size of sizes) {
         await page.resize(size);

@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
   test.each(everybody)(
     "the %s can load every screen in the navigation without a forbidden request, and sees exactly the actions that the role allows",
     async (person) => {
-      const { page, problems, go, close } = await scene.open(person, "");
+      const { page, problems, follow, close } = await scene.open(person, "");
       const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
       const hrefs = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
       expect(hrefs.length).toBeGreaterThan(8);
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
       const linked = hrefs.map((href) => String(href).replace("/dashboard", ""));
       const shown: [string, string, boolean][] = [];
       for (const path of new Set([...linked, ...actions.map(([each]) => each)])) {
-        await go(`${scene.origin}/dashboard${path}`);
+        await follow(path);
         if (linked.includes(path)) expect([path, problems]).toEqual([path, []]);
         if (path.startsWith("/activity?")) {
           const rows = page.getByRole("table").last().locator("tbody tr");
@@ -122,20 +122,21 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     const screen = await scene.open("operator", "");
     const { page } = screen;
     const sections = ["workspaces", "people", "providers", "errors"].map(
-      (group) => `/dashboard/operator?group=${group}`,
+      (group) => `/operator?group=${group}`,
     );
     const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
-    const paths = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
-    for (const path of [...paths, ...sections, "/dashboard/hub?group=reviews"]) {
-      await screen.go(scene.origin + String(path));
+    const hrefs = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
+    const paths = hrefs.map((href) => String(href).replace("/dashboard", ""));
+    for (const path of [...paths, ...sections, "/hub?group=reviews"]) {
+      await screen.follow(path);
       const found = await page.evaluate(
         "[window.hacked, document.querySelectorAll('img[src=x]').length]",
       );
       expect([path, found]).toEqual([path, [undefined, 0]]);
     }
-    await screen.go(`${scene.origin}/dashboard/keys`);
+    await screen.follow("/keys");
     expect(await page.getByRole("table").getByText(payload).first().isVisible()).toBe(true);
-    await screen.go(`${scene.origin}/dashboard/activity`);
+    await screen.follow("/activity");
     for (const row of (await page.getByRole("table").last().locator("tbody tr").all()).slice(
       0,
       3,

@@ -15,6 +15,11 @@ export interface Screen {
   scripts: Map<string, number>;
   /** Goes to another address in the same window, and waits until its screen has loaded. */
   go(url: string): Promise<void>;
+  /**
+   * Goes to another address below `/dashboard` without loading the document again, as links do, and
+   * waits until its screen has loaded.
+   */
+  follow(path: string): Promise<void>;
   /** Presses keys one after the other. */
   press(...keys: readonly string[]): Promise<void>;
   close(): Promise<void>;
@@ -24,7 +29,7 @@ export interface Screen {
 interface Loading {
   /** Requests that have not ended. */
   requests: Set<Request>;
-  /** Whether the document is new, so that more of it may be still to come. */
+  /** Whether the document or the screen is new, so that more of it may be still to come. */
   isNew: boolean;
 }
 
@@ -56,10 +61,12 @@ function countLoading(page: Page): Loading {
   return loading;
 }
 
+const loadingOf = (page: Page): Loading => loadingByPage.get(page) ?? countLoading(page);
+
 const settledWithinMs = 50_000;
 /** Frames without a request in progress after which a page has sent all that its state asks for. */
 const quietFrames = 3;
-/** The same for a new document, whose scripts load others after its first paint. */
+/** The same for what is new, whose scripts load others after its first paint. */
 const quietFramesAtFirst = 8;
 const nextFrame = "new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))";
 
@@ -68,7 +75,7 @@ const nextFrame = "new Promise((resolve) => requestAnimationFrame(() => setTimeo
  * first load of a document alone, and half a second late, so that requests are counted here.
  */
 export async function settled(page: Page): Promise<void> {
-  const loading = loadingByPage.get(page) ?? countLoading(page);
+  const loading = loadingOf(page);
   await page.locator("h1").first().waitFor();
   await page.waitForLoadState("load");
   const endsAt = performance.now() + settledWithinMs;
@@ -103,6 +110,15 @@ function watch(page: Page, { problems, scripts }: Pick<Screen, "problems" | "scr
   });
 }
 
+/** Returns a script that lets the router go to an address, and waits until it shows its screen. */
+export const followLink = (path: string): string => `(async () => {
+  __TSR_ROUTER__.history.push(${JSON.stringify(path)});
+  const isThere = ({ isLoading, location, resolvedLocation }) =>
+    !isLoading && location.href === resolvedLocation?.href;
+  do await new Promise(requestAnimationFrame);
+  while (!isThere(__TSR_ROUTER__.state));
+})()`;
+
 /** Opens an address in a page that is new or was put back. */
 export async function openScreen(page: Page, url: string, close: Screen["close"]): Promise<Screen> {
   const context = page.context();
@@ -122,6 +138,11 @@ export async function openScreen(page: Page, url: string, close: Screen["close"]
     problems,
     scripts,
     go,
+    async follow(path) {
+      loadingOf(page).isNew = true;
+      await page.evaluate(followLink(`/dashboard${path}`));
+      await settled(page);
+    },
     async press(...keys) {
       for (const key of keys) await page.keyboard.press(key);
     },
