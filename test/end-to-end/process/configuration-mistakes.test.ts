@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { readConfiguration } from "../../../src/app/settings-of.ts";
+import { ConfigurationError } from "../../../src/platform/config/configuration-error.ts";
 import {
   endProcesses,
   runProcess,
@@ -125,8 +127,38 @@ const mistakes: Record<string, Mistake> = {
   },
 };
 
+/** Mistakes for which a process is started, which reads its configuration as the others are read. */
+const started = [
+  "several errors at once",
+  "a missing configuration file",
+  "Postgres without an encryption key",
+];
+
+/** Reads the configuration of a process, and gives what is said of it; empty where it can be used. */
+async function refusalOf({ yaml, environment = {} }: Mistake): Promise<string> {
+  const workingDirectory = temporaryDirectory();
+  if (yaml !== undefined) await Bun.write(join(workingDirectory, "switchyard.yaml"), yaml);
+  try {
+    await readConfiguration({ environment, workingDirectory });
+    return "";
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.toString();
+    throw error;
+  }
+}
+
+describe("every error is named, for", () => {
+  const others = Object.entries(mistakes).filter(([name]) => !started.includes(name));
+  test.each(others)("%s", async (_, mistake) => {
+    const lines = (await refusalOf(mistake)).split("\n");
+    for (const pattern of mistake.says)
+      expect(lines.filter((line) => pattern.test(line))).toHaveLength(1);
+  });
+});
+
 describe("a start is refused with exit code 1 and names every error, for", () => {
-  test.each(Object.entries(mistakes))("%s", async (_, { says, ...options }) => {
+  const those = Object.entries(mistakes).filter(([name]) => started.includes(name));
+  test.each(those)("%s", async (_, { says, ...options }) => {
     const port = freePort();
     const ended = await runProcess({
       ...options,
@@ -142,10 +174,8 @@ describe("a start is refused with exit code 1 and names every error, for", () =>
   });
 
   test("nothing when the file is empty or has only comments", async () => {
-    for (const yaml of ["", "# server:\n", "providers:\n  # - id: acme\n"]) {
-      const { stderr } = await runProcess({ yaml, environment: { PORT: "eighty" } });
-      expect(stderr.trimEnd().split("\n")).toHaveLength(2);
-    }
+    for (const yaml of ["", "# server:\n", "providers:\n  # - id: acme\n"])
+      expect(await refusalOf({ yaml, says: [] })).toBe("");
   });
 });
 
