@@ -2,7 +2,7 @@
 export const listKinds = ["tools", "prompts", "resources"] as const;
 export type ListKind = (typeof listKinds)[number];
 
-/** How a client is told. */
+/** How changes reach a client. */
 export interface ChangeSink {
   send(kind: ListKind): void;
   /** Ends the stream. */

@@ -43,8 +43,8 @@ export class ProtocolServer<Served extends object> {
 
   /**
    * `load` is called by the first request. `streams` answers requests of the older generation with
-   * events, so that notifications reach the client before the result. Without `subscribe`, clients
-   * of the newer generation are told that there is nothing to listen to.
+   * events, so that notifications reach the client before the result. Without `subscribe`, there
+   * is nothing that clients could listen to.
    */
   constructor({
     load,

@@ -30,7 +30,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "scripts/api-types.ts": "npm run dashboard:types",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",
   "scripts/try-image.ts": "deploy/README.md",
-  "test/end-to-end/mcp/conformance/gateway-client.ts":
+  "test/end-to-end/mcp/conformance/tell-scenario.ts":
     "test/end-to-end/mcp/conformance/client-conformance.test.ts",
   "test/support/archive-until-killed.ts": "src/insights/archive/archiver.test.ts",
   "test/support/clickhouse-server.ts": "test/support/clickhouse.ts",

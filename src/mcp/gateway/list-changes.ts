@@ -22,7 +22,7 @@ interface ListChangeParts {
   onError(error: unknown): void;
 }
 
-/** Returns the change that a message of another gateway tells of; undefined for any other message. */
+/** Returns the change that another gateway reports; undefined for any other message. */
 function changeIn(message: string): { place: ServerPlace; kind: ListKind } | undefined {
   const [kindText, workspaceId = "", id = ""] = message.split(" ");
   const kind = listKinds.find((each) => each === kindText);
@@ -31,7 +31,7 @@ function changeIn(message: string): { place: ServerPlace; kind: ListKind } | und
 }
 
 /**
- * Passes changes of lists on to agents: those that servers tell of, those that are found when tools
+ * Passes changes of lists on to agents: those that servers report, those that are found when tools
  * are read again, and those of servers that are registered, changed and deleted; at this gateway and
  * at others. What is said of tools is checked first, by reading them.
  */

@@ -213,7 +213,7 @@ export class UpstreamServers {
       checkedAtMs: clock.nowMs(),
     };
     await store.putTools(key, list);
-    // Whoever waits for a first list sees it, and was told when the server was registered.
+    // A first list is seen by the request that reads it, and its server was reported as new.
     if (known !== undefined && usableText(before) !== usableText(list.tools))
       this.onChanged?.(server, true);
     return list;
