@@ -41,7 +41,8 @@ export type IdPrefix =
   | "upload"
   | "part"
   | "run"
-  | "mev";
+  | "mev"
+  | "team";
 
 /**
  * Bytes of random digits that are drawn at once: a system call and a conversion for each id would

@@ -15,6 +15,8 @@ import { passedCaps } from "./2026-11-28-passed-caps.ts";
 import { passthroughKeys } from "./accounts/2026-11-28-passthrough-keys.ts";
 import { requiredSecondFactors } from "./accounts/2026-11-28-required-second-factors.ts";
 import { runs } from "./accounts/2026-11-28-runs.ts";
+import { teams } from "./accounts/2026-11-28-teams.ts";
+import { zonedBudgets } from "./accounts/2026-11-28-zoned-budgets.ts";
 import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedBatches } from "./2026-11-28-stored-batches.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
@@ -47,6 +49,8 @@ export const migrations: readonly Migration[] = [
   storedBatches,
   storedFiles,
   storedProviderBatches,
+  teams,
   watchedBatches,
+  zonedBudgets,
   providerBatchesInParts,
 ];
