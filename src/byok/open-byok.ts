@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { CredentialUses } from "../identity/keys/credential-directory.ts";
+import type { CredentialUses } from "../identity/keys/credential-uses.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import {
   createMasterKeys,

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { CredentialUses } from "../identity/keys/credential-directory.ts";
+import { CredentialUses } from "../identity/keys/credential-uses.ts";
 import type { GatewayError } from "../platform/kernel/errors.ts";
 import { WorkspaceStore } from "../identity/workspaces/workspace-store.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";

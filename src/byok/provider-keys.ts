@@ -1,4 +1,4 @@
-import type { CredentialUses } from "../identity/keys/credential-directory.ts";
+import type { CredentialUses } from "../identity/keys/credential-uses.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { CommitUnit } from "../platform/storage/commit-queue.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";

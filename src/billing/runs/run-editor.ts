@@ -5,7 +5,6 @@ import {
   type LlmKeyCaller,
 } from "../../identity/keys/caller.ts";
 import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
-import { maskSecret } from "../../identity/keys/llm-key-store.ts";
 import {
   closureOf,
   parentRunIdOf,
@@ -14,7 +13,7 @@ import {
   type RunDegrade,
   type RunLoopGuard,
 } from "../../identity/keys/run.ts";
-import { newSecret, type SecretHasher } from "../../identity/keys/secret-hasher.ts";
+import { maskSecret, newSecret, type SecretHasher } from "../../identity/keys/secret-hasher.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

@@ -28,6 +28,10 @@ export type Caller =
       run?: Run;
       /** The key that created `parent`, for runs of a child key. */
       grandparent?: LlmKey;
+      /**
+       * The key as it is stored, where its team narrows the models of `key`; absent for all others.
+       */
+      own?: LlmKey;
     }
   | { kind: "management-key"; key: ManagementKey; workspace: Workspace }
   | { kind: "connection"; key: LlmKey; connection: KeyConnection; workspace: Workspace }
@@ -189,6 +193,14 @@ export const customerOfKey = ({
   grandparent,
 }: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">): string | undefined =>
   key.customer ?? parent?.customer ?? grandparent?.customer;
+
+/** Returns the team that a caller's key belongs to; undefined for keys of no team. */
+export const teamOfKey = ({
+  key,
+  parent,
+  grandparent,
+}: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">): string | undefined =>
+  key.teamId ?? parent?.teamId ?? grandparent?.teamId ?? undefined;
 
 /** The scope with which management keys of the first workspace are operators' keys. */
 export const operatorScope = "write:management-keys" satisfies Scope;

@@ -1,11 +1,12 @@
-import type { Kysely } from "kysely";
 import { brand } from "../../platform/kernel/brand.ts";
 import type { WorkspaceStore, Workspace } from "../workspaces/workspace-store.ts";
-import { type Credential, isLive, type LlmKeyCaller } from "./caller.ts";
+import type { Team, TeamStore } from "../teams/team-store.ts";
+import { type Credential, isLive, type LlmKeyCaller, teamOfKey } from "./caller.ts";
 import { type ClientSecrets, clientSecretPrefix } from "./client-secrets.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
 import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
 import { keyOfRun, type Run } from "./run.ts";
+import { type CredentialUseStore, CredentialUses } from "./credential-uses.ts";
 import type { ManagementKey, ManagementKeyStore } from "./management-keys.ts";
 
 /**
@@ -29,6 +30,7 @@ export class CredentialDirectory {
   private readonly runIds = new Map<string, Set<string>>();
   /** Ids of the runs that requests join, by the id of the owner and the name. */
   private readonly joinedRunIds = new Map<string, string>();
+  private readonly teams = new Map<string, Team>();
 
   /** Secrets for browsers; absent where none are made. */
   readonly clientSecrets: ClientSecrets | undefined;
@@ -84,7 +86,7 @@ export class CredentialDirectory {
     const credential = this.byHash.get(hash);
     // The hash of a secret from before the last rotation finds its key, but no longer names it.
     return credential?.kind === "llm-key" && credential.key.hash === hash
-      ? credential.key
+      ? (credential.own ?? credential.key)
       : undefined;
   }
 
@@ -126,12 +128,12 @@ export class CredentialDirectory {
     this.onChange(workspace.id);
     const { parentKeyId } = key;
     if (parentKeyId === undefined)
-      this.replace(key.id, key.hash, { kind: "llm-key", key, workspace });
+      this.replace(key.id, key.hash, this.inTeam({ kind: "llm-key", key, workspace }));
     else {
       const parent = this.llmKeyById(parentKeyId);
       // A child whose parent was deleted is dead, even if its own row says otherwise.
       if (parent === undefined) return;
-      this.replace(key.id, key.hash, { kind: "llm-key", key, workspace, parent });
+      this.replace(key.id, key.hash, this.inTeam({ kind: "llm-key", key, workspace, parent }));
       this.childIds.set(parentKeyId, (this.childIds.get(parentKeyId) ?? new Set()).add(key.id));
     }
     for (const child of this.childrenOf(key.id)) this.putLlmKey(child);
@@ -151,7 +153,7 @@ export class CredentialDirectory {
     if (workspace === undefined || (parent === undefined && run.rootId !== run.workspaceId))
       return this.forget(run.id);
     const grandparent = this.llmKeyById(parent?.parentKeyId ?? "");
-    this.replace(run.id, run.hash, {
+    const caller = this.inTeam({
       kind: "llm-key",
       key: keyOfRun(run, parent),
       workspace,
@@ -159,10 +161,60 @@ export class CredentialDirectory {
       ...(parent !== undefined && { parent }),
       ...(grandparent !== undefined && { grandparent }),
     });
+    this.replace(run.id, run.hash, caller);
     const runIds = this.runIds.get(run.rootId) ?? new Set<string>();
     this.runIds.set(run.rootId, runIds.add(run.id));
     if (run.joinedName !== undefined)
       this.joinedRunIds.set(`${run.ownerId} ${run.joinedName}`, run.id);
+  }
+
+  /** Returns a team that is in force. */
+  team(id: string): Team | undefined {
+    return this.teams.get(id);
+  }
+
+  /** Puts a team in force, for its keys and for those that they created. */
+  putTeam(team: Team): void {
+    this.onChange(team.workspaceId);
+    this.teams.set(team.id, team);
+    this.putKeysOf(team);
+  }
+
+  /** Removes a team. The keys that were left in it stay, without one. */
+  removeTeam(team: Team): void {
+    this.onChange(team.workspaceId);
+    this.teams.delete(team.id);
+    this.putKeysOf(team, null);
+  }
+
+  /** Replaces the teams of a workspace; their keys have to follow. */
+  private replaceTeams(workspaceId: string, teams: readonly Team[]): void {
+    for (const team of this.teams.values())
+      if (team.workspaceId === workspaceId) this.teams.delete(team.id);
+    for (const team of teams) this.teams.set(team.id, team);
+  }
+
+  private putKeysOf({ id, workspaceId }: Team, teamId: string | null = id): void {
+    for (const credential of [...this.byHash.values()]) {
+      if (credential.kind !== "llm-key" || credential.workspace.id !== workspaceId) continue;
+      const key = this.llmKeyById(credential.key.id);
+      if (key?.teamId === id && credential.run === undefined) this.putLlmKey({ ...key, teamId });
+    }
+  }
+
+  /**
+   * Returns a caller with the models of its key that its team allows too. A team that is not known
+   * allows none.
+   */
+  private inTeam(caller: LlmKeyCaller): LlmKeyCaller {
+    const teamId = teamOfKey(caller);
+    if (teamId === undefined) return caller;
+    const team = this.teams.get(teamId);
+    const allowed = team === undefined ? [] : team.allowedModels;
+    if (allowed === null) return caller;
+    const { key } = caller;
+    const both = key.allowedModels?.filter((model) => allowed.includes(model)) ?? allowed;
+    return { ...caller, key: { ...key, allowedModels: both }, own: key };
   }
 
   /** Returns the caller of a run with this id, in any state. */
@@ -223,8 +275,14 @@ export class CredentialDirectory {
     {
       llmKeys,
       managementKeys,
-    }: { llmKeys: readonly LlmKey[]; managementKeys: readonly ManagementKey[] },
+      teams,
+    }: {
+      llmKeys: readonly LlmKey[];
+      managementKeys: readonly ManagementKey[];
+      teams: readonly Team[];
+    },
   ): void {
+    this.replaceTeams(workspace.id, teams);
     const kept = new Set([...llmKeys, ...managementKeys].map(({ id }) => id));
     for (const credential of [...this.byHash.values()]) {
       const isOwn = credential.workspace.id === workspace.id && !kept.has(credential.key.id);
@@ -292,150 +350,21 @@ export async function loadCredentials(
     llmKeys: LlmKeyStore;
     managementKeys: ManagementKeyStore;
     uses: CredentialUseStore;
+    teams: TeamStore;
   },
 ): Promise<{ workspaces: Workspace[]; hasKeys: boolean }> {
-  const [workspaces, llmKeys, managementKeys, uses, hasKeys] = await Promise.all([
+  const [workspaces, llmKeys, managementKeys, uses, hasKeys, teams] = await Promise.all([
     stores.workspaces.loadAll(),
     stores.llmKeys.loadAll(),
     stores.managementKeys.loadAll(),
     stores.uses.loadAll(),
     stores.llmKeys.wereAnyMade(),
+    stores.teams.list(),
   ]);
   for (const workspace of workspaces) directory.putWorkspace(workspace);
+  for (const team of teams) directory.putTeam(team);
   for (const key of llmKeys) directory.putLlmKey(key);
   for (const key of managementKeys) directory.putManagementKey(key);
   for (const { id, atMs } of uses) directory.uses.restore(id, atMs);
   return { workspaces, hasKeys };
-}
-
-/**
- * The time of each key's last use, in memory. An accepted request costs two lookups and no write;
- * `CredentialUseWriter` writes the changes periodically.
- */
-export class CredentialUses {
-  private readonly lastMs = new Map<string, number>();
-  private unwritten = new Set<string>();
-
-  /** Notes that a key was accepted at a wall time in milliseconds. */
-  note(id: string, atMs: number): void {
-    this.lastMs.set(id, atMs);
-    this.unwritten.add(id);
-  }
-
-  /** Restores what was written before. */
-  restore(id: string, atMs: number): void {
-    this.lastMs.set(id, atMs);
-  }
-
-  /**
-   * Returns the wall time of the last accepted request in milliseconds; null when there was none.
-   */
-  lastUsedAtMs(id: string): number | null {
-    return this.lastMs.get(id) ?? null;
-  }
-
-  /** Returns the changes since the last call, which then count as written. */
-  takeUnwritten(): { id: string; atMs: number }[] {
-    if (this.unwritten.size === 0) return [];
-    const taken = [...this.unwritten].map((id) => ({ id, atMs: this.lastMs.get(id) ?? 0 }));
-    this.unwritten = new Set();
-    return taken;
-  }
-
-  /** Marks keys as unwritten again, after a failed write. */
-  putBack(ids: readonly string[]): void {
-    for (const id of ids) this.unwritten.add(id);
-  }
-}
-
-/**
- * Rows of last uses. They are kept apart from the keys, so that writing a use never restores an old
- * record of a key.
- */
-export interface CredentialUseTables {
-  credential_uses: { credential_id: string; last_used_at_ms: number };
-}
-
-/** The most rows of one statement: two values each, below what either database can bind. */
-const rowsPerStatement = 1_000;
-
-/** Stores the last uses of keys. */
-export class CredentialUseStore {
-  private readonly database: Kysely<CredentialUseTables>;
-
-  constructor(database: Kysely<CredentialUseTables>) {
-    this.database = database;
-  }
-
-  /** Returns every last use that was written. */
-  async loadAll(): Promise<{ id: string; atMs: number }[]> {
-    const rows = await this.database.selectFrom("credential_uses").selectAll().execute();
-    return rows.map((row) => ({ id: row.credential_id, atMs: row.last_used_at_ms }));
-  }
-
-  /** Writes last uses. A later one that is already stored stays. */
-  async write(uses: readonly { id: string; atMs: number }[]): Promise<void> {
-    for (let start = 0; start < uses.length; start += rowsPerStatement) {
-      const step = uses.slice(start, start + rowsPerStatement);
-      await this.database
-        .insertInto("credential_uses")
-        .values(step.map(({ id, atMs }) => ({ credential_id: id, last_used_at_ms: atMs })))
-        .onConflict((conflict) =>
-          conflict
-            .column("credential_id")
-            .doUpdateSet((rows) => ({ last_used_at_ms: rows.ref("excluded.last_used_at_ms") }))
-            .whereRef("excluded.last_used_at_ms", ">", "credential_uses.last_used_at_ms"),
-        )
-        .execute();
-    }
-  }
-}
-
-/** Milliseconds that a use may be known in memory alone. A crash loses only a date, never money. */
-const writeEveryMs = 10_000;
-
-/**
- * Writes last uses in batches: one statement for all keys that were used since the previous batch.
- */
-export class CredentialUseWriter {
-  private readonly options: {
-    uses: CredentialUses;
-    store: CredentialUseStore;
-    onError(error: unknown): void;
-  };
-  private timer: ReturnType<typeof setInterval> | undefined;
-  private running: Promise<void> = Promise.resolve();
-
-  constructor(options: CredentialUseWriter["options"]) {
-    this.options = options;
-  }
-
-  /** Starts to write every ten seconds, where anything changed. */
-  start(): void {
-    this.timer = setInterval(() => void this.flush(), writeEveryMs);
-  }
-
-  /** Writes the changes. What the database refuses is tried again next time. */
-  flush(): Promise<void> {
-    this.running = this.running.then(() => this.writeNew());
-    return this.running;
-  }
-
-  /** Writes the remaining changes and stops. */
-  stop(): Promise<void> {
-    clearInterval(this.timer);
-    return this.flush();
-  }
-
-  private async writeNew(): Promise<void> {
-    const { uses, store, onError } = this.options;
-    const taken = uses.takeUnwritten();
-    if (taken.length === 0) return;
-    try {
-      await store.write(taken);
-    } catch (error) {
-      uses.putBack(taken.map(({ id }) => id));
-      onError(error);
-    }
-  }
 }

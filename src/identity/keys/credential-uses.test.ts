@@ -1,9 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  CredentialUses,
-  type CredentialUseStore,
-  CredentialUseWriter,
-} from "./credential-directory.ts";
+import { CredentialUses, type CredentialUseStore, CredentialUseWriter } from "./credential-uses.ts";
 
 function writerOn(write: (uses: readonly { id: string; atMs: number }[]) => Promise<void>) {
   const uses = new CredentialUses();

@@ -56,6 +56,8 @@ export interface LlmKey {
   parentKeyId?: string;
   /** The end customer whose key this is, by its own id; absent for keys of no customer. */
   customer?: string;
+  /** The team that it belongs to; absent or null for none. Keys that it created belong to it too. */
+  teamId?: string | null;
   /**
    * The connected app whose access token this key is; absent for keys that people and programs hold
    * themselves.
@@ -100,14 +102,9 @@ export type LlmKeyChanges = Partial<
     | "tokensPerMinute"
     | "runLimitNano"
     | "allowedTools"
+    | "teamId"
   >
 >;
-
-/**
- * Returns the first and last characters of a secret: enough to recognise it and too few to use it.
- */
-export const maskSecret = (secret: string, prefix: string): string =>
-  `${secret.slice(0, prefix.length + 4)}...${secret.slice(-4)}`;
 
 interface LlmKeyRow {
   id: string;
@@ -139,6 +136,7 @@ interface LlmKeyRow {
   operator_user_id: string | null;
   run_limit_nano: number | bigint | null;
   customer: string | null;
+  team_id: string | null;
   passthrough: number;
 }
 
@@ -202,6 +200,7 @@ const fromRow = (row: LlmKeyRow): LlmKey => ({
     : { previous: { hash: row.previous_hash, untilMs: Number(row.previous_until_ms) } }),
   ...(row.parent_key_id === null ? {} : { parentKeyId: row.parent_key_id }),
   ...(row.customer === null ? {} : { customer: row.customer }),
+  ...(row.team_id === null ? {} : { teamId: row.team_id }),
   ...(row.connection_id === null
     ? {}
     : { connection: connectionOf({ ...row, connection_id: row.connection_id }) }),
@@ -237,6 +236,7 @@ const changedColumns = (changes: LlmKeyChanges): Partial<LlmKeyRow> => ({
   ...(changes.runLimitNano === undefined
     ? {}
     : { run_limit_nano: numberOrNull(changes.runLimitNano) }),
+  ...(changes.teamId === undefined ? {} : { team_id: changes.teamId }),
 });
 
 /** A new secret of a key, which replaces the one with `oldHash`. */
@@ -371,6 +371,7 @@ export class LlmKeyStore {
         creator_user_id: key.creatorUserId,
         parent_key_id: key.parentKeyId ?? null,
         customer: key.customer ?? null,
+        team_id: key.teamId ?? null,
         connection_id: key.connection?.id ?? null,
         connection_scopes: key.connection === undefined ? null : scopesText(key.connection),
         token_expires_at_ms: key.connection?.tokenExpiresAtMs ?? null,

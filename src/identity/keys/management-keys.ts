@@ -4,8 +4,7 @@ import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
-import { newSecret, type SecretHasher } from "./secret-hasher.ts";
-import { maskSecret } from "./llm-key-store.ts";
+import { maskSecret, newSecret, type SecretHasher } from "./secret-hasher.ts";
 import { coversScope, isScope, scopesWithin, type Scope } from "./scopes.ts";
 
 /** A management key, with the keyed hash of its secret. */

@@ -26,3 +26,9 @@ const secretLength = 43;
 
 /** Returns a new secret of a credential family. It is shown once and kept nowhere. */
 export const newSecret = (prefix: string): string => prefix + randomBase62(secretLength);
+
+/**
+ * Returns the first and last characters of a secret: enough to recognise it and too few to use it.
+ */
+export const maskSecret = (secret: string, prefix: string): string =>
+  `${secret.slice(0, prefix.length + 4)}...${secret.slice(-4)}`;

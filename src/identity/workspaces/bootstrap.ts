@@ -4,8 +4,8 @@ import { newId } from "../../platform/kernel/ids.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 import type { LlmKeyMinter } from "../keys/llm-key-editor.ts";
 import type { ManagementKeyStore } from "../keys/management-keys.ts";
-import type { SecretHasher } from "../keys/secret-hasher.ts";
-import { maskSecret, type LlmKeyStore } from "../keys/llm-key-store.ts";
+import { maskSecret, type SecretHasher } from "../keys/secret-hasher.ts";
+import type { LlmKeyStore } from "../keys/llm-key-store.ts";
 import type { WorkspaceStore, PlanId, Workspace } from "./workspace-store.ts";
 import { scopes } from "../keys/scopes.ts";
 
