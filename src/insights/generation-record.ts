@@ -102,6 +102,8 @@ export interface GenerationDetail {
    * data retention.
    */
   externalUser?: string;
+  /** The id of the team of its key. */
+  team?: string;
   /** The customer whose plan counts the request, and the price that it is counted at. */
   customer?: string;
   customerPriceNanoUsd?: string;

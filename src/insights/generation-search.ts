@@ -20,6 +20,7 @@ export interface GenerationFilter {
   requestedModels?: readonly string[] | undefined;
   providers?: readonly string[] | undefined;
   keyIds?: readonly string[] | undefined;
+  teamIds?: readonly string[] | undefined;
   surfaces?: readonly string[] | undefined;
   statuses?: readonly GenerationRecord["status"][] | undefined;
   /** Codes of failed requests. */
@@ -306,6 +307,8 @@ export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBui
     conditions.push(isAmong(kind, { path: "appTitle", values: [filter.appTitle] }));
   if (filter.sessionId !== undefined)
     conditions.push(isAmong(kind, { path: "sessionId", values: [filter.sessionId] }));
+  if (filter.teamIds !== undefined)
+    conditions.push(isAmong(kind, { path: "team", values: filter.teamIds }));
   if (filter.presetIds !== undefined)
     conditions.push(isAmong(kind, { path: "presetId", values: filter.presetIds }));
   if (filter.byok !== undefined) {

@@ -13,6 +13,7 @@ import {
 
 /** What records know of their sender, by the name of the group. */
 const recordMembers = {
+  team_id: "team",
   app: "appTitle",
   customer: "externalUser",
   preset_id: "presetId",
@@ -22,7 +23,14 @@ const recordMembers = {
 /** A group that only records know; `tag` is a member of the requests' metadata. */
 export type RecordGroup = keyof typeof recordMembers | "tag";
 /** The names of these groups. */
-export const recordGroupNames = ["app", "customer", "preset_id", "session_id", "tag"] as const;
+export const recordGroupNames = [
+  "team_id",
+  "app",
+  "customer",
+  "preset_id",
+  "session_id",
+  "tag",
+] as const;
 
 /** The records to sum, in whole buckets that overlap the range. */
 export interface RecordUsageQuery

@@ -1,7 +1,7 @@
 import { type Kysely, type QueryExecutorProvider, sql } from "kysely";
-import { dayMs } from "../platform/kernel/clock.ts";
+import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { UsageTables } from "./usage-rollup.ts";
+import { senderDayBegin, type UsageTables } from "./usage-rollup.ts";
 
 /** Sums over some days of the whole service. */
 export interface ServiceSums {
@@ -202,12 +202,14 @@ export interface SpendQuery {
     | "user"
     | "model"
     | "provider"
+    | "team"
     | "customer"
     | "plan"
+    | "window"
     | `tag:${string}`;
   /**
-   * The id of the key, user, model, provider or customer, or the value of the tag; null for the
-   * workspace. `*` is the customer, or the value, that spent most.
+   * The id of the team, key, user, model, provider or customer, or the value of the tag; null for
+   * the workspace. A final `*` is the customer, or the value, that spent most.
    */
   subject: string | null;
   fromMs: number;
@@ -239,6 +241,14 @@ const isSenderScope = (
   scope: SpendQuery["scope"],
 ): scope is Exclude<SpendQuery["scope"], keyof typeof conditions> =>
   !Object.hasOwn(conditions, scope);
+
+/** Returns the condition of one subject, or of those that begin with what comes before a final `*`. */
+function subjectCondition(subject: string | null): typeof everything {
+  if (subject === "*") return everything;
+  if (subject?.endsWith("@*") !== true) return sql<boolean>`subject = ${subject}`;
+  const prefix = subject.slice(0, -1);
+  return sql<boolean>`substr(subject, 1, ${sql.lit(prefix.length)}) = ${prefix}`;
+}
 
 /** Reads what was charged, from the counters that settlements write. */
 export class SpendStore {
@@ -286,9 +296,38 @@ export class SpendStore {
     const { rows } = await sql<{ subject: string; cost: number | bigint }>`
       select subject, cast(sum(cost_nano) as bigint) as cost from ${sql.table("sender_days")}
       where workspace_id = ${workspaceId} and scope = ${scope} and day >= ${fromDay} and day < ${toDay}
-        and ${subject === "*" ? everything : sql<boolean>`subject = ${subject}`}
+        and ${subjectCondition(subject)}
       group by subject`.execute(reading);
     return new Map(rows.map((row) => [row.subject, BigInt(row.cost)]));
+  }
+
+  /**
+   * Begins a sum of a subject with what its counters of whole hours say since a wall time, less what
+   * the sum has already. Both are read at once, so that no charge counts twice or not at all.
+   */
+  async beginSum(
+    { workspaceId, scope, subject }: Pick<SpendQuery, "workspaceId" | "scope" | "subject">,
+    {
+      fromMs,
+      nowMs,
+      sum,
+    }: { fromMs: number; nowMs: number; sum: { scope: string; subject: string } },
+  ): Promise<void> {
+    if (isSenderScope(scope)) return;
+    await this.commits.flush();
+    const query = { workspaceId, scope, subject, fromMs, toMs: nowMs };
+    const { rows } = await sql<{ cost: number | bigint | string | null }>`
+      select cast(sum(cost_nano) as bigint) as cost from ${sql.table("usage_hours")}
+        where workspace_id = ${workspaceId} and hour >= ${Math.ceil(fromMs / hourMs)} and ${conditions[scope](query)}
+      union all
+      select cast(-sum(cost_nano) as bigint) as cost from ${sql.table("sender_days")}
+        where workspace_id = ${workspaceId} and scope = ${sum.scope} and subject = ${sum.subject}`.execute(
+      this.database,
+    );
+    const missing = rows.reduce((total, { cost }) => total + BigInt(cost ?? 0), 0n);
+    if (missing === 0n) return;
+    const adds = [senderDayBegin({ workspaceId, ...sum, atMs: nowMs, costNano: missing })];
+    await this.commits.commit({ inserts: [], adds });
   }
 
   /** Returns the price of what each customer used, or one of them. */

@@ -156,6 +156,25 @@ export const senderAdds = (
     sums: [1, Number(record.costNanoUsd)],
   }));
 
+/** Returns what a sum counts beside the requests that it will see. */
+export const senderDayBegin = ({
+  workspaceId,
+  scope,
+  subject,
+  atMs,
+  costNano,
+}: {
+  workspaceId: string;
+  scope: string;
+  subject: string;
+  atMs: number;
+  costNano: bigint;
+}): CommitUnit["adds"][number] => ({
+  statement: senderDayAdd,
+  key: [workspaceId, scope, subject, Math.floor(atMs / dayMs)],
+  sums: [0, Number(costNano)],
+});
+
 /** What customers used, by day and model, with the cost of it and its price. */
 const customerDayAdd: AddStatement = {
   name: "customer-day",

@@ -40,6 +40,7 @@ export interface UsageLine extends UsageSums {
   key_id?: string;
   provider?: string;
   /** Of lines that are summed from records; empty where the request named none. */
+  team_id?: string;
   app?: string;
   customer?: string;
   preset_id?: string;

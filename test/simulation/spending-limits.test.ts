@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  BlockingBudgets,
-  budgetScopes,
-  budgetTags,
-  type Budget,
-} from "../../src/billing/budgets/budget.ts";
+import { BlockingBudgets } from "../../src/billing/budgets/blocking-budgets.ts";
+import { budgetScopes, budgetTags, type Budget } from "../../src/billing/budgets/budget.ts";
 import { AccountBook, BudgetCounters } from "../../src/billing/ledger/account-book.ts";
 import type { SpendingKey } from "../../src/billing/ledger/hold-rule.ts";
 import { Ledger } from "../../src/billing/ledger/ledger.ts";
@@ -121,7 +117,10 @@ const tagsOf = (key: SpendingKey, parent: SpendingKey): string[] =>
     userId: "usr_1",
     models: ["acme/large"],
     providers: ["acme"],
-    senders: [{ scope: "customer", subject: "anna" }],
+    senders: [
+      { scope: "team", subject: "team_1" },
+      { scope: "customer", subject: "anna" },
+    ],
   });
 
 /**
@@ -133,6 +132,7 @@ const budgetsOf = ({ budgets }: Case, workspaceId: string): Budget[] =>
     const keyId = `${spentNano % 2n === 0n ? "key" : "parent"}_${workspaceId}`;
     const subjects: Readonly<Record<string, string | null>> = {
       workspace: null,
+      team: "team_1",
       key: keyId,
       user: "usr_1",
       model: "acme/large",
@@ -145,6 +145,7 @@ const budgetsOf = ({ budgets }: Case, workspaceId: string): Budget[] =>
       name: scope,
       scope,
       subject: subjects[scope] ?? null,
+      timeZone: null,
       period: "monthly",
       action: "block",
       limitNano: leftNano + spentNano,

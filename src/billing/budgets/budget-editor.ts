@@ -8,14 +8,8 @@ import { UnsafeTargetError } from "../../platform/notify/public-address.ts";
 import type { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import { eachSubject, isSenderScope } from "./budget.ts";
-import type {
-  BlockingBudgets,
-  Budget,
-  BudgetAction,
-  BudgetAlerts,
-  BudgetPeriod,
-  BudgetScope,
-} from "./budget.ts";
+import type { BlockingBudgets } from "./blocking-budgets.ts";
+import type { Budget, BudgetAction, BudgetAlerts, BudgetPeriod, BudgetScope } from "./budget.ts";
 
 /** The most budgets of a workspace. */
 const budgetsMax = 100;
@@ -27,6 +21,7 @@ export type BudgetFields = Pick<
   | "scope"
   | "subject"
   | "period"
+  | "timeZone"
   | "action"
   | "limitNano"
   | "thresholds"
@@ -44,8 +39,13 @@ interface EditorOptions {
   clock: Clock;
   /** Returns the addresses of a workspace's users. */
   emailsOf(workspaceId: string): Promise<readonly string[]>;
-  /** Returns whether the key or user belongs to the workspace. */
-  knows(workspaceId: string, subject: { scope: "key" | "user"; id: string }): Promise<boolean>;
+  /** Returns whether the team, key or user belongs to the workspace. */
+  knows(
+    workspaceId: string,
+    subject: { scope: "team" | "key" | "user"; id: string },
+  ): Promise<boolean>;
+  /** Begins the sum of a budget in a time zone with what was spent before. */
+  beginSum(budget: Budget): Promise<void>;
 }
 
 const noBudget = (): GatewayError =>
@@ -94,11 +94,26 @@ export class BudgetEditor {
         createdAtMs: nowMs,
         updatedAtMs: null,
       };
-      if (budget.action === "block") await this.options.ledger.watch(budget);
-      await store.insert(budget);
-      this.options.blocking.put(budget);
-      return budget;
+      return this.begin(budget);
     });
+  }
+
+  /** Puts a new budget in force. One in a time zone counts before what was spent is read. */
+  private async begin(budget: Budget): Promise<Budget> {
+    const { store, blocking, ledger, beginSum } = this.options;
+    try {
+      if (budget.timeZone !== null) {
+        blocking.put({ ...budget, action: "alert" });
+        await beginSum(budget);
+      }
+      if (budget.action === "block") await ledger.watch(budget);
+      await store.insert(budget);
+    } catch (error) {
+      blocking.remove(budget);
+      throw error;
+    }
+    blocking.put(budget);
+    return budget;
   }
 
   /** Changes the given fields. Throws as `create` does, and `not_found`. */
@@ -169,7 +184,7 @@ export class BudgetEditor {
     if (subject === eachSubject && !isSenderScope(scope))
       throw wrong("subject", "may be * for customers and tags alone");
     if (
-      (scope === "key" || scope === "user") &&
+      (scope === "team" || scope === "key" || scope === "user") &&
       !(await this.options.knows(workspaceId, { scope, id: subject ?? "" }))
     ) {
       throw wrong("subject", `is no ${scope} of this workspace`);
@@ -208,6 +223,7 @@ interface BudgetRow {
   scope: string;
   subject: string | null;
   period: string;
+  time_zone: string | null;
   action: string;
   limit_nano: number | bigint;
   /** JSON, as `emails` is. */
@@ -231,6 +247,7 @@ const fromRow = (row: BudgetRow): Budget => ({
   scope: row.scope as BudgetScope,
   subject: row.subject,
   period: row.period as BudgetPeriod,
+  timeZone: row.time_zone,
   action: row.action as BudgetAction,
   limitNano: BigInt(row.limit_nano),
   thresholds: JSON.parse(row.thresholds) as number[],
@@ -248,6 +265,7 @@ const rowOf = (budget: Budget): BudgetRow => ({
   scope: budget.scope,
   subject: budget.subject,
   period: budget.period,
+  time_zone: budget.timeZone,
   action: budget.action,
   limit_nano: Number(budget.limitNano),
   thresholds: JSON.stringify(budget.thresholds),
@@ -273,25 +291,6 @@ export class BudgetStore {
       .selectAll()
       .where("workspace_id", "=", workspaceId)
       .orderBy("id", "desc")
-      .execute();
-    return rows.map(fromRow);
-  }
-
-  /** Returns the blocking budgets of all workspaces, or of one. */
-  async blocking(workspaceId?: string): Promise<Budget[]> {
-    let query = this.database.selectFrom("budgets").selectAll().where("action", "=", "block");
-    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
-    return (await query.orderBy("id").execute()).map(fromRow);
-  }
-
-  /** Returns the budgets of all workspaces that count customers or tags. */
-  async ofSenders(): Promise<Budget[]> {
-    const rows = await this.database
-      .selectFrom("budgets")
-      .selectAll()
-      .where((where) =>
-        where.or([where("scope", "=", "customer"), where("scope", "like", "tag:%")]),
-      )
       .execute();
     return rows.map(fromRow);
   }

@@ -10,7 +10,8 @@ import type {
 } from "../../platform/notify/webhook-sender.ts";
 import type { Alert, AlertStore, Channel, Delivery } from "./alert-store.ts";
 import type { BudgetStore } from "./budget-editor.ts";
-import { basePeriodOf, periodAt, reachedThresholds, type Budget, type Span } from "./budget.ts";
+import { spanOf, sumOf } from "./budget-windows.ts";
+import { basePeriodOf, reachedThresholds, type Budget, type Span } from "./budget.ts";
 
 /**
  * Returns the nano-USD that a subject spent in a range of whole days. Within a transaction, where
@@ -53,21 +54,10 @@ export class BudgetWatch {
   }
 
   /** Returns what was spent of a budget in its current period. */
-  async spentOf({
-    workspaceId,
-    scope,
-    subject,
-    period,
-  }: Budget): Promise<{ span: Span; spentNano: bigint }> {
-    const span = periodAt(period, this.options.clock.nowMs());
-    const spentNano = await this.options.spentBy({
-      workspaceId,
-      scope,
-      subject,
-      fromMs: span.startMs,
-      toMs: span.endMs,
-    });
-    return { span, spentNano };
+  async spentOf(budget: Budget): Promise<{ span: Span; spentNano: bigint }> {
+    const nowMs = this.options.clock.nowMs();
+    const spentNano = await this.options.spentBy(sumOf(budget, nowMs));
+    return { span: spanOf(budget, nowMs), spentNano };
   }
 
   /** Raises the alerts that are due and sends their messages; one run at a time. */
@@ -265,13 +255,15 @@ function mailOf(
   budget: Budget,
   { threshold, spentNano, limitNano, periodStartMs }: Alert,
 ): { subject: string; text: string } {
-  const { endMs } = periodAt(budget.period, periodStartMs);
+  const { endMs } = spanOf(budget, periodStartMs);
   return {
     subject: `Budget "${budget.name}": ${threshold} % is spent`,
     text:
       `The budget "${budget.name}" for ${subjectOf(budget)} has reached ${threshold} % of its limit.\n\n` +
       `Spent: ${usd(spentNano)} of ${usd(limitNano)}\nPeriod: ${moment(periodStartMs)} to ${moment(endMs)}\n\n` +
-      "A budget refuses nothing. Limits of keys do.\n",
+      (budget.action === "block"
+        ? "Requests beyond the limit are refused.\n"
+        : "This budget refuses nothing. One with the action block does.\n"),
   };
 }
 
@@ -288,8 +280,9 @@ function eventOf({ id }: Delivery, { budget, alert }: { budget: Budget; alert: A
       scope: budget.scope,
       subject: budget.subject,
       period: basePeriodOf(budget.period).period,
+      ...(budget.timeZone !== null && { time_zone: budget.timeZone }),
       period_start: moment(periodStartMs),
-      period_end: moment(periodAt(budget.period, periodStartMs).endMs),
+      period_end: moment(spanOf(budget, periodStartMs).endMs),
       threshold,
       limit: usdFromNano(limitNano),
       spent: usdFromNano(spentNano),

@@ -1,11 +1,22 @@
 import { dayMs } from "../../platform/kernel/clock.ts";
 
 /** The subjects that a budget can have, beside the values of a tag. */
-export const budgetScopes = ["workspace", "key", "user", "model", "provider", "customer"] as const;
+export const budgetScopes = [
+  "workspace",
+  "team",
+  "key",
+  "user",
+  "model",
+  "provider",
+  "customer",
+] as const;
 /** Matches the scope of a tag: a member of a request's metadata. */
 export const tagScopePattern = /^tag:[\w.-]{1,60}$/;
-/** `plan` is the price of what a customer uses, which its plan bounds. */
-export type BudgetScope = (typeof budgetScopes)[number] | `tag:${string}` | "plan";
+/**
+ * `plan` is the price of what a customer uses, which its plan bounds; `window` is a period of a budget
+ * in a time zone.
+ */
+export type BudgetScope = (typeof budgetScopes)[number] | `tag:${string}` | "plan" | "window";
 
 /** The subject of a budget that bounds each customer, or each value of a tag, by itself. */
 export const eachSubject = "*";
@@ -68,9 +79,11 @@ export interface Budget extends BudgetAlerts {
   workspaceId: string;
   name: string;
   scope: BudgetScope;
-  /** The id of the key, user, model or provider; null for the workspace. */
+  /** The id of the team, key, user, model or provider; null for the workspace. */
   subject: string | null;
   period: BudgetPeriod;
+  /** The IANA time zone in which its periods begin; null is UTC. */
+  timeZone: string | null;
   action: BudgetAction;
   limitNano: bigint;
   /** Percentages of the limit at which an alert is sent, in ascending order. */
@@ -79,6 +92,12 @@ export interface Budget extends BudgetAlerts {
   secretVersion: number;
   createdAtMs: number;
   updatedAtMs: number | null;
+}
+
+/** A request, when it was admitted. */
+export interface AdmittedUse {
+  tags(): readonly string[];
+  atMs: number;
 }
 
 /** A time range. The end is exclusive. */
@@ -126,7 +145,7 @@ interface Spender {
   userId: string;
   models: readonly string[];
   providers: readonly string[];
-  /** The customer and the tags that budgets count; absent means none. */
+  /** The team, and the customer, tags and periods that budgets count; absent means none. */
   senders?: readonly Sender[];
   /** The customer whose plan counts the price of the request; absent means none. */
   share?: CustomerShare | undefined;
@@ -183,7 +202,8 @@ export interface BudgetBound {
 const knownTags = new Map<string, string>();
 const knownTagsMax = 10_000;
 
-function tag(scope: Budget["scope"], subject: string): string {
+/** Returns the name of what a scope counts of a subject. */
+export function tag(scope: Budget["scope"], subject: string): string {
   const name = `${scope}:${subject}`;
   let text = knownTags.get(name);
   if (text === undefined) {
@@ -201,7 +221,8 @@ const tags = (scope: Budget["scope"], [first, ...others]: readonly string[]): st
 };
 
 const workspaceTag = "workspace";
-const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
+/** Returns the tag of the requests that a budget counts. */
+export const tagOf = ({ scope, subject }: Pick<Budget, "scope" | "subject">): string =>
   subject === null ? workspaceTag : tag(scope, subject);
 
 /**
@@ -228,97 +249,14 @@ export const budgetTags = ({
   ...(share === undefined ? [] : [`${tag("plan", share.externalId)}@${share.weight}`]),
 ];
 
-const planPrefix = "plan:";
+/** Begins the tags of customers whose plan counts the price. */
+export const planPrefix = "plan:";
 
 /** Returns the sum that a tag counts in, and the weight of what it counts there. */
 export function weightedTag(each: string): { tag: string; weight: number } {
   if (!each.startsWith(planPrefix)) return { tag: each, weight: plainWeight };
   const at = each.lastIndexOf("@");
   return { tag: each.slice(0, at), weight: Number(each.slice(at + 1)) };
-}
-
-/** The blocking budgets, in memory. For a workspace without any, a request costs one lookup. */
-export class BlockingBudgets {
-  /** Called with the workspace whose budgets changed. */
-  onChange: (workspaceId: string) => void = () => undefined;
-  /** The plans of customers, once they are open. */
-  customers: CustomerPlans | undefined;
-  private readonly byWorkspace = new Map<string, readonly Budget[]>();
-  /** The customer and tags that budgets of any action count, by workspace. */
-  private readonly senderScopes = new Map<string, readonly BudgetScope[]>();
-
-  /** Returns the scopes of senders that budgets of a workspace count; undefined where none do. */
-  senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
-    return this.senderScopes.get(workspaceId);
-  }
-
-  /** Returns whether a workspace has any. */
-  has(workspaceId: string): boolean {
-    return this.byWorkspace.has(workspaceId) || this.customers?.isActive(workspaceId) === true;
-  }
-
-  /**
-   * Returns the bounds of the budgets that count any of the tags on a day, given in days since the
-   * epoch.
-   */
-  boundsOf(workspaceId: string, tags: readonly string[], day: number): BudgetBound[] {
-    const bounds = (this.byWorkspace.get(workspaceId) ?? []).flatMap((budget) => {
-      if (budget.subject !== eachSubject) {
-        return tags.includes(tagOf(budget)) ? [{ budget, counter: counterOf(budget, day) }] : [];
-      }
-      const prefix = tag(budget.scope, "");
-      return tags
-        .filter((each) => each.startsWith(prefix))
-        .map((each) => {
-          const one = { ...budget, subject: decodeURIComponent(each.slice(prefix.length)) };
-          return { budget: one, counter: counterOf(one, day) };
-        });
-    });
-    const share = this.customers && tags.find((each) => each.startsWith(planPrefix));
-    return share === undefined ? bounds : [...bounds, ...this.planBound(workspaceId, share, day)];
-  }
-
-  private planBound(workspaceId: string, share: string, day: number): BudgetBound[] {
-    const { tag: name, weight } = weightedTag(share);
-    const externalId = decodeURIComponent(name.slice(planPrefix.length));
-    const bound = this.customers?.boundOf(workspaceId, externalId, day);
-    return bound === undefined ? [] : [{ ...bound, weight }];
-  }
-
-  /** Puts a budget in force, or removes it where it does not block. */
-  put(budget: Budget): void {
-    if (isSenderScope(budget.scope)) {
-      const known = this.senderScopes.get(budget.workspaceId) ?? [];
-      this.senderScopes.set(budget.workspaceId, [...new Set([...known, budget.scope])]);
-    }
-    const others = (this.byWorkspace.get(budget.workspaceId) ?? []).filter(
-      ({ id }) => id !== budget.id,
-    );
-    this.replaceWorkspace(
-      budget.workspaceId,
-      budget.action === "block" ? [...others, budget] : others,
-    );
-    this.onChange(budget.workspaceId);
-  }
-
-  remove({ id, workspaceId }: Budget): void {
-    this.replaceWorkspace(
-      workspaceId,
-      (this.byWorkspace.get(workspaceId) ?? []).filter((budget) => budget.id !== id),
-    );
-    this.onChange(workspaceId);
-  }
-
-  /** Replaces a workspace's blocking budgets. */
-  replaceWorkspace(workspaceId: string, budgets: readonly Budget[]): void {
-    const scopes = new Set([
-      ...(this.senderScopes.get(workspaceId) ?? []),
-      ...budgets.map(({ scope }) => scope).filter(isSenderScope),
-    ]);
-    if (scopes.size > 0) this.senderScopes.set(workspaceId, [...scopes]);
-    if (budgets.length === 0) this.byWorkspace.delete(workspaceId);
-    else this.byWorkspace.set(workspaceId, budgets);
-  }
 }
 
 /** Returns the name of the sum that a budget bounds on a day. */

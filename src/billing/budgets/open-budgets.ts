@@ -5,11 +5,13 @@ import type { Mailer } from "../../platform/notify/mailer.ts";
 import { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { UserStore } from "../../identity/people/user-store.ts";
+import type { TeamStore } from "../../identity/teams/team-store.ts";
 import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import { AlertStore, type AlertTables } from "./alert-store.ts";
 import { BudgetEditor, BudgetStore, type BudgetTables } from "./budget-editor.ts";
 import { BudgetWatch, DeliveryRunner, type SpentBy } from "./budget-watch.ts";
-import type { BlockingBudgets } from "./budget.ts";
+import type { BlockingBudgets } from "./blocking-budgets.ts";
+import type { Budget } from "./budget.ts";
 
 /** All database tables of budgets. */
 export type BudgetsTables = BudgetTables & AlertTables;
@@ -23,7 +25,10 @@ export interface BudgetsOptions {
   /** Ranges of the operator's own networks that webhooks may reach. */
   webhookNetworks: readonly string[];
   spentBy: SpentBy;
+  /** Begins the sum of a budget in a time zone with what was spent before. */
+  beginSum(budget: Budget): Promise<void>;
   users: UserStore;
+  teams: Pick<TeamStore, "find">;
   llmKeys: LlmKeyStore;
   blocking: BlockingBudgets;
   ledger: Pick<LedgerPort, "watch">;
@@ -61,9 +66,8 @@ export async function openBudgets({
     isMember: async (workspaceId, email) => (await emailsOf(workspaceId)).includes(email),
   });
   const { blocking, ledger } = options;
-  for (const budget of await store.ofSenders()) blocking.put(budget);
-  for (const budget of await store.blocking()) {
-    await ledger.watch(budget);
+  for (const budget of await store.all()) {
+    if (budget.action === "block") await ledger.watch(budget);
     blocking.put(budget);
   }
   const editor = new BudgetEditor({
@@ -72,7 +76,9 @@ export async function openBudgets({
     emailsOf,
     blocking,
     ledger,
+    beginSum: options.beginSum,
     async knows(workspaceId, { scope, id }) {
+      if (scope === "team") return (await options.teams.find(workspaceId, id))?.id === id;
       const creators = await llmKeys.creators(workspaceId);
       if (scope === "key") return creators.has(id);
       if ([...creators.values()].some(({ creatorUserId }) => creatorUserId === id)) return true;

@@ -106,6 +106,7 @@ export const planBudget = (customer: Customer, plan: CustomerPlan): Budget | und
         scope: "plan",
         subject: customer.externalId,
         period: planPeriod(plan),
+        timeZone: null,
         action: "block",
         limitNano,
         thresholds: [],

@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import { minuteMs, type Clock } from "../../platform/kernel/clock.ts";
-import type { BlockingBudgets, Budget } from "../budgets/budget.ts";
+import type { BlockingBudgets } from "../budgets/blocking-budgets.ts";
+import type { Budget } from "../budgets/budget.ts";
 import { eachSubject } from "../budgets/budget.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import { BalanceLinks } from "./balance-links.ts";

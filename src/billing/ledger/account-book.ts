@@ -1,18 +1,19 @@
-import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
+import { hourMs } from "../../platform/kernel/clock.ts";
+import type { BlockingBudgets } from "../budgets/blocking-budgets.ts";
 import type { SpentBy, SpentByEach } from "../budgets/budget-watch.ts";
+import { type CountedSum, counterNameOf, sumOf } from "../budgets/budget-windows.ts";
 import {
-  type BlockingBudgets,
+  type AdmittedUse,
   type Budget,
   type BudgetBound,
   type BudgetScope,
   costWithin,
-  counterOf,
   type CustomerPlans,
   eachSubject,
-  periodAt,
   plainWeight,
   priceOf,
   readCounter,
+  type Sender,
   weightedTag,
 } from "../budgets/budget.ts";
 import type { Month } from "./month.ts";
@@ -251,6 +252,11 @@ export class BudgetCounters {
     return this.blocking.senderScopesOf(workspaceId);
   }
 
+  /** Returns the periods of budgets in a time zone that count a request. */
+  windowsOf(workspaceId: string, use: AdmittedUse): readonly Sender[] {
+    return this.blocking.windowsOf(workspaceId, use);
+  }
+
   /** The plans of customers; undefined before they are open. */
   get customers(): CustomerPlans | undefined {
     return this.blocking.customers;
@@ -289,11 +295,12 @@ export class BudgetCounters {
   /** Reads the spend of a budget that is about to limit holds, and counts the open holds. */
   async watch(
     budget: Budget,
-    { day, open }: { day: number; open: Iterable<BudgetUse & { heldNano: bigint }> },
+    { nowMs, open }: { nowMs: number; open: Iterable<BudgetUse & { heldNano: bigint }> },
   ): Promise<void> {
-    const { workspaceId, scope, subject, period } = budget;
-    if (subject === eachSubject) return this.watchEach(budget, day);
-    const name = counterOf(budget, day);
+    const sum = sumOf(budget, nowMs);
+    const { workspaceId } = budget;
+    if (budget.subject === eachSubject) return this.watchEach(sum);
+    const name = counterNameOf(sum);
     const counters = this.countersIn(workspaceId);
     if (counters.has(name)) return;
     const counter: Counter = { ...readCounter(name), spentNano: 0n, heldNano: 0n, revision: 0 };
@@ -302,7 +309,6 @@ export class BudgetCounters {
       if (weight !== undefined) counter.heldNano += priceOf(use.heldNano, weight);
     }
     counters.set(name, counter);
-    const { startMs: fromMs, endMs: toMs } = periodAt(period, day * dayMs);
     try {
       for (
         let reading = 0, revision = -1;
@@ -311,7 +317,7 @@ export class BudgetCounters {
       ) {
         counter.spentNano = 0n;
         revision = counter.revision;
-        const durableNano = await this.spentBy({ workspaceId, scope, subject, fromMs, toMs });
+        const durableNano = await this.spentBy(sum);
         counter.spentNano += durableNano;
       }
     } catch (error) {
@@ -321,13 +327,10 @@ export class BudgetCounters {
   }
 
   /** Reads the spend of each customer or value that a budget is about to limit by itself. */
-  private async watchEach(budget: Budget, day: number): Promise<void> {
-    const { workspaceId, scope, period } = budget;
-    const { startMs: fromMs, endMs: toMs } = periodAt(period, day * dayMs);
-    const query = { workspaceId, scope, subject: eachSubject, fromMs, toMs };
-    const counters = this.countersIn(workspaceId);
-    for (const [subject, spentNano] of (await this.spentByEach?.(query)) ?? []) {
-      const name = counterOf({ scope, subject, period }, day);
+  private async watchEach(sum: CountedSum): Promise<void> {
+    const counters = this.countersIn(sum.workspaceId);
+    for (const [subject, spentNano] of (await this.spentByEach?.(sum)) ?? []) {
+      const name = counterNameOf({ ...sum, subject });
       if (counters.has(name)) continue;
       counters.set(name, { ...readCounter(name), spentNano, heldNano: 0n, revision: 0 });
     }

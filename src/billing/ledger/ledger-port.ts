@@ -1,4 +1,4 @@
-import type { Budget, BudgetScope, CustomerPlans } from "../budgets/budget.ts";
+import type { AdmittedUse, Budget, BudgetScope, CustomerPlans, Sender } from "../budgets/budget.ts";
 import type { AccountBook } from "./account-book.ts";
 import type { Allocations } from "../allocations/allocations.ts";
 import type { Month } from "./month.ts";
@@ -27,6 +27,8 @@ export interface LedgerPort extends Purse {
   readonly allocations: Allocations;
   /** Returns the customer and tags that budgets of a workspace count; undefined where none do. */
   senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined;
+  /** Returns the periods of budgets in a time zone that count a request. */
+  windowsOf(workspaceId: string, use: AdmittedUse): readonly Sender[];
   /** The plans of customers; undefined before they are open. */
   readonly customers: CustomerPlans | undefined;
   /** Returns the counts of requests of runs, filled from the database. */

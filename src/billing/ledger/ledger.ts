@@ -1,7 +1,7 @@
 import { type Clock, dayMs } from "../../platform/kernel/clock.ts";
 import { PassingMap } from "../../platform/kernel/passing.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
-import type { Budget, BudgetScope, CustomerPlans } from "../budgets/budget.ts";
+import type { AdmittedUse, Budget, BudgetScope, CustomerPlans, Sender } from "../budgets/budget.ts";
 import {
   type AccountBook,
   addFresh,
@@ -63,6 +63,14 @@ interface Bound {
 }
 
 const noTags = (): readonly string[] => [];
+const noSenders: readonly Sender[] = [];
+
+/** Returns the tags of a hold: the same ones from its first count on. */
+function fixed(tags: (() => readonly string[]) | undefined): () => readonly string[] {
+  if (tags === undefined) return noTags;
+  let known: readonly string[] | undefined;
+  return () => (known ??= tags());
+}
 
 /** An amount above every balance and limit. */
 const maxNano = 2n ** 62n;
@@ -118,7 +126,7 @@ export class Ledger implements LedgerPort {
     const keys = parent === undefined ? [request] : [request, parent];
     const use = {
       workspaceId,
-      tags: request.tags ?? noTags,
+      tags: fixed(request.tags),
       day: Math.floor(this.clock.nowMs() / dayMs),
     };
     let [heldNano, byokHeldNano, freeNano] = [0n, 0n, 0n];
@@ -241,7 +249,7 @@ export class Ledger implements LedgerPort {
 
   async watch(budget: Budget): Promise<void> {
     await this.budgets?.watch(budget, {
-      day: Math.floor(this.clock.nowMs() / dayMs),
+      nowMs: this.clock.nowMs(),
       open: this.holds.values(),
     });
   }
@@ -277,6 +285,10 @@ export class Ledger implements LedgerPort {
 
   senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
     return this.budgets?.senderScopesOf(workspaceId);
+  }
+
+  windowsOf(workspaceId: string, use: AdmittedUse): readonly Sender[] {
+    return this.budgets?.windowsOf(workspaceId, use) ?? noSenders;
   }
 
   get customers(): CustomerPlans | undefined {

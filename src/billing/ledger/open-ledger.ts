@@ -4,7 +4,7 @@ import type { LedgerParts } from "./shared/shared-accounts.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { DatabaseEpoch } from "../../platform/storage/database-epoch.ts";
 import type { SpentBy, SpentByEach } from "../budgets/budget-watch.ts";
-import { BlockingBudgets } from "../budgets/budget.ts";
+import { BlockingBudgets } from "../budgets/blocking-budgets.ts";
 import { AccountBook, BudgetCounters } from "./account-book.ts";
 import type { LedgerPort } from "./ledger-port.ts";
 import { LedgerStore, type LedgerTables } from "./ledger-store.ts";

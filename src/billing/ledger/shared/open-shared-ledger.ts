@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
-import type { BlockingBudgets } from "../../budgets/budget.ts";
+import type { BlockingBudgets } from "../../budgets/blocking-budgets.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import type { DatabaseEpoch } from "../../../platform/storage/database-epoch.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";

@@ -1,4 +1,5 @@
-import type { BlockingBudgets, BudgetBound } from "../../budgets/budget.ts";
+import type { BlockingBudgets } from "../../budgets/blocking-budgets.ts";
+import type { BudgetBound } from "../../budgets/budget.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import {
   SharedStateAwayError,

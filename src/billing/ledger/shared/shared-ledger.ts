@@ -1,8 +1,10 @@
+import type { BlockingBudgets } from "../../budgets/blocking-budgets.ts";
 import type {
-  BlockingBudgets,
+  AdmittedUse,
   BudgetBound,
   BudgetScope,
   CustomerPlans,
+  Sender,
 } from "../../budgets/budget.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
@@ -257,6 +259,10 @@ export class SharedLedger implements LedgerPort {
 
   senderScopesOf(workspaceId: string): readonly BudgetScope[] | undefined {
     return this.options.blocking?.senderScopesOf(workspaceId);
+  }
+
+  windowsOf(workspaceId: string, use: AdmittedUse): readonly Sender[] {
+    return this.options.blocking?.windowsOf(workspaceId, use) ?? [];
   }
 
   get customers(): CustomerPlans | undefined {

@@ -4,7 +4,8 @@ import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { LedgerProcess } from "../../../../test/support/ledger-process.ts";
 import { hasRedis, redisMissing } from "../../../../test/support/redis.ts";
 import { sharedLedgerStage } from "../../../../test/support/shared-ledger-stage.ts";
-import { BlockingBudgets, budgetTags, type Budget } from "../../budgets/budget.ts";
+import { BlockingBudgets } from "../../budgets/blocking-budgets.ts";
+import { budgetTags, type Budget } from "../../budgets/budget.ts";
 import type { SpentBy } from "../../budgets/budget-watch.ts";
 
 const budgetOf = (workspaceId: string, limitNano: bigint): Budget => ({
@@ -14,6 +15,7 @@ const budgetOf = (workspaceId: string, limitNano: bigint): Budget => ({
   scope: "workspace",
   subject: null,
   period: "monthly",
+  timeZone: null,
   action: "block",
   limitNano,
   thresholds: [100],
