@@ -22,6 +22,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdText } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { inferenceBodyBytesMax } from "../inference/read-call.ts";
+import { customerHeaderOf } from "../inference/request-sender.ts";
 
 /** Refuses keys that were not made for other routes than the gateway's own. */
 function assertMayPass({ key }: LlmKeyCaller): void {
@@ -104,6 +105,7 @@ async function pass(
     { ledger: deps.ledger, upstream: deps.inference.upstream, clock: deps.clock },
     {
       caller,
+      customer: customerHeaderOf(request.headers),
       generationId: `gen_${context.traceId}`,
       provider,
       target,

@@ -7,9 +7,15 @@ type Body = Readonly<Record<string, unknown>>;
 const customerHeader = brandHeader("Customer");
 const subjectCharactersMax = 200;
 
+/** Returns the end user that the header of a request names. */
+export const customerHeaderOf = (headers: RequestHeaders): string | undefined =>
+  customerText(headers.get(customerHeader));
+
 /** Returns the end user that a request names: by header, or in the fields of its vendor. */
-function customerOf(body: Body, headers: RequestHeaders): string | undefined {
-  const named = headers.get(customerHeader) ?? body["safety_identifier"] ?? body["user"];
+const customerOf = (body: Body, headers: RequestHeaders): string | undefined =>
+  customerText(headers.get(customerHeader) ?? body["safety_identifier"] ?? body["user"]);
+
+function customerText(named: unknown): string | undefined {
   if (typeof named !== "string") return undefined;
   // Postgres refuses a zero byte, and lone surrogates would come back changed.
   const text = named

@@ -15,6 +15,7 @@ import type { ToolCaller } from "../../mcp/mcp-service.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { customerHeaderOf } from "../inference/request-sender.ts";
 import {
   addressTier,
   bodyBytesMax,
@@ -125,6 +126,7 @@ async function handle(
       joined: id === allServers,
       limits: limitsOf(context),
       userAgent: context.request.headers.get("user-agent") ?? undefined,
+      customer: customerHeaderOf(context.request.headers),
       audit: auditer(context, deps),
     },
   });

@@ -1,4 +1,5 @@
 import { tagNamePattern, type GenerationDetail } from "../../insights/generation-record.ts";
+import { teamOfKey } from "../../identity/keys/caller.ts";
 import type { InferenceDependencies } from "./execution.ts";
 import type { CallOrigin, InferenceCall } from "./inference-call.ts";
 
@@ -62,6 +63,8 @@ export function noteOrigin(
   deps: Pick<InferenceDependencies, "privacyOf">,
   { detail, call }: { detail: GenerationDetail; call: NotedCall },
 ): void {
+  const team = teamOfKey(call.caller);
+  if (team !== undefined) detail.team = team;
   if (call.origin !== undefined) detail.origin = call.origin;
   if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
   if (call.presetId !== undefined) detail.presetId = call.presetId;

@@ -217,7 +217,7 @@ function post(
       noteShare(record, share);
       posting.posted = posted;
       posting.record = record;
-      const senders = sendersOf(settlement.call, deps.ledger);
+      const senders = sendersOf(settlement.call, served);
       const usage = usageAdds(record);
       const adds =
         senders.length === 0 && share === undefined

@@ -1,12 +1,14 @@
 import type { CallToolResult, Client, Progress } from "@modelcontextprotocol/client";
-import { budgetTags, type CustomerShare } from "../../billing/budgets/budget.ts";
+import type { CustomerShare } from "../../billing/budgets/budget.ts";
+import { countedSenders, countedTags } from "../../billing/budgets/counted-request.ts";
 import { noteShare, shareOfRequest } from "../../billing/customers/customer-share.ts";
 import type { NotReserved } from "../../billing/ledger/hold-rule.ts";
 import type { LedgerPort, PostedCharge } from "../../billing/ledger/ledger-port.ts";
 import {
-  budgetKeyIdsOf,
+  type LlmKeyCaller,
   spendingKeyOf,
   spendingParentOf,
+  teamOfKey,
   unlimitedKey,
 } from "../../identity/keys/caller.ts";
 import {
@@ -15,7 +17,7 @@ import {
   timeOfId,
 } from "../../insights/generation-record.ts";
 import { searchResult } from "../search/search-tool.ts";
-import { customerAdds, usageAdds } from "../../insights/usage-rollup.ts";
+import { customerAdds, senderAdds, usageAdds } from "../../insights/usage-rollup.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
@@ -53,6 +55,8 @@ interface ToolCall {
   /** Whether that request demands that nothing of it is kept. */
   keepsNothing?: boolean | undefined;
   userAgent?: string | undefined;
+  /** The customer that the request names; that of its key comes first. */
+  customer?: string | undefined;
 }
 
 /** Why a call has no result: its server answered with an error, or did not answer. */
@@ -239,7 +243,7 @@ export class ToolCalls {
       tight: () => ({ beginNano: priceNanoUsd, leastNano: priceNanoUsd, takesShare: false }),
       ...spendingKeyOf(spendingKey(caller)),
       parent: caller.kind === "llm-key" ? spendingParentOf(caller) : undefined,
-      tags: () => tagsOf(call, share),
+      tags: () => tagsOf(ledger, { call, share, generationId }),
     });
     if (!outcome.ok) throw unpaid(call, outcome);
   }
@@ -260,14 +264,18 @@ export class ToolCalls {
     const posting = ledger.post({
       holdId: generationId,
       amountNano,
-      tags: () => tagsOf(call, share),
+      tags: () => tagsOf(ledger, { call, share, generationId }),
       alongside: (posted) => {
         const record = recordOf(
           { ...call, userAgent },
           { generationId, latencyMs, status, posted },
         );
         noteShare(record, share);
-        const adds = [...usageAdds(record), ...customerAdds(record)];
+        const adds = [
+          ...usageAdds(record),
+          ...senderAdds(record, countedSenders(countedOf(call, generationId), ledger)),
+          ...customerAdds(record),
+        ];
         return { inserts: [generationRow(record)], adds };
       },
     });
@@ -320,20 +328,36 @@ const spendingKey = (caller: ToolCaller) =>
 
 const shareOf = (ledger: Pick<LedgerPort, "customers">, call: ToolCall) =>
   call.caller.kind === "llm-key"
-    ? shareOfRequest(ledger, { caller: call.caller, models: [recordedTool(call)] })
+    ? shareOfRequest(ledger, {
+        caller: call.caller,
+        customer: call.customer,
+        models: [recordedTool(call)],
+      })
     : undefined;
 
-const tagsOf = (call: ToolCall, share: CustomerShare | undefined): string[] => {
-  const { caller } = call;
-  const key = spendingKey(caller);
-  return budgetTags({
+/** Returns the caller with the key that pays. */
+const payerOf = (caller: ToolCaller): LlmKeyCaller =>
+  caller.kind === "llm-key"
+    ? caller
+    : { kind: "llm-key", workspace: caller.workspace, key: spendingKey(caller) };
+
+/** Returns a call as budgets count it. */
+const countedOf = (call: ToolCall, generationId: string) => ({
+  caller: payerOf(call.caller),
+  customer: call.customer,
+  models: [recordedTool(call)],
+  providers: [recordedServer(call)],
+  atMs: timeOfId(generationId),
+});
+
+const tagsOf = (
+  ledger: LedgerPort,
+  {
+    call,
     share,
-    keyIds: caller.kind === "llm-key" ? budgetKeyIdsOf(caller) : [key.id],
-    userId: key.creatorUserId,
-    models: [recordedTool(call)],
-    providers: [recordedServer(call)],
-  });
-};
+    generationId,
+  }: { call: ToolCall; share: CustomerShare | undefined; generationId: string },
+): string[] => countedTags(countedOf(call, generationId), { ledger, share });
 
 function unpaid(call: ToolCall, refused: NotReserved): GatewayError {
   const { reason, freeNano, heldNano } = refused;
@@ -377,6 +401,7 @@ function recordOf(
   },
 ): GenerationRecord {
   const { caller, server, calledBy, userAgent } = call;
+  const team = teamOfKey(payerOf(caller));
   const model = recordedTool(call);
   const provider = recordedServer(call);
   return {
@@ -416,6 +441,7 @@ function recordOf(
       price: { [partOf(server)]: usdPerMillionText(server.priceNanoUsd * 1_000n) },
       holdNanoUsd: String(posted.heldNano),
       ...(calledBy !== undefined && { calledBy }),
+      ...(team !== undefined && { team }),
       ...(userAgent !== undefined && { userAgent: userAgent.slice(0, 256) }),
       ...(posted.chargeId !== undefined && { chargeId: posted.chargeId }),
     },

@@ -15,6 +15,7 @@ import { getCredits } from "./get-credits.ts";
 import { getOkfConcept } from "./get-okf-concept.ts";
 import { getCustomer, listCustomers } from "./customers.ts";
 import { getRun } from "./get-run.ts";
+import { getTeam, listTeams } from "./teams.ts";
 import { getSystemStatus } from "./get-system-status.ts";
 import { getUsage } from "./get-usage.ts";
 import { listByokKeys } from "./keys/list-byok-keys.ts";
@@ -52,6 +53,8 @@ export const tools: readonly Tool[] = [
   getRun,
   listCustomers,
   getCustomer,
+  listTeams,
+  getTeam,
   getSystemStatus,
   listConversations,
   publishPrompt,

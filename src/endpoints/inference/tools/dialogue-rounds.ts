@@ -179,9 +179,9 @@ export class DialogueRounds {
     }
     if (tool.search !== undefined && (this.searchesBegun += 1) > tool.search.usesMax)
       return unmadeRun(`The request allows ${tool.search.usesMax} searches (max_uses).`);
-    const { caller, generationId: calledBy } = call;
+    const { caller, customer, generationId: calledBy } = call;
     const keepsNothing = asksForNone(call.body);
-    const run = { tool, argumentsText, caller, signal, calledBy, keepsNothing };
+    const run = { tool, argumentsText, caller, customer, signal, calledBy, keepsNothing };
     const ran = await runTool(deps.toolCalls, run);
     this.usage.addTool(ran.chargedNano);
     return ran;

@@ -98,6 +98,8 @@ export async function runTool(
     tool: GatewayTool;
     argumentsText: string;
     caller: LlmKeyCaller;
+    /** The customer that the request names. */
+    customer?: string | undefined;
     signal: AbortSignal;
     calledBy: string;
     /** Whether the request demands that nothing of it is kept. */

@@ -273,7 +273,7 @@ const shortages = {
 } as const;
 
 /** Returns the members that name a budget, or a customer, in its refusals. */
-function budgetFacts({ id, name, scope, subject, period: stored }: Budget) {
+function budgetFacts({ id, name, scope, subject, period: stored, timeZone }: Budget) {
   const { period, resetDay } = basePeriodOf(stored);
   if (scope === "plan") return { customer_id: id, customer: subject, customer_period: period };
   return {
@@ -283,6 +283,7 @@ function budgetFacts({ id, name, scope, subject, period: stored }: Budget) {
     budget_subject: subject,
     budget_period: period,
     ...(resetDay !== 1 && { budget_reset_day: resetDay }),
+    ...(timeZone !== null && { budget_time_zone: timeZone }),
   };
 }
 

@@ -1,11 +1,12 @@
-import { budgetTags, type CustomerShare } from "../../../billing/budgets/budget.ts";
+import type { CustomerShare } from "../../../billing/budgets/budget.ts";
+import { countedSenders, countedTags } from "../../../billing/budgets/counted-request.ts";
 import { noteShare, shareOfRequest } from "../../../billing/customers/customer-share.ts";
 import type { NotReserved } from "../../../billing/ledger/hold-rule.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import {
-  budgetKeyIdsOf,
   spendingKeyOf,
   spendingParentOf,
+  teamOfKey,
   type LlmKeyCaller,
 } from "../../../identity/keys/caller.ts";
 import {
@@ -13,7 +14,7 @@ import {
   type GenerationRecord,
   timeOfId,
 } from "../../../insights/generation-record.ts";
-import { customerAdds, usageAdds } from "../../../insights/usage-rollup.ts";
+import { customerAdds, senderAdds, usageAdds } from "../../../insights/usage-rollup.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../../platform/kernel/money.ts";
@@ -27,6 +28,8 @@ import type { PassedTarget } from "./passthrough-route.ts";
 /** A request that is passed on to a provider. */
 interface PassedCall {
   caller: LlmKeyCaller;
+  /** The customer that the request names; that of its key comes first. */
+  customer: string | undefined;
   /** The `gen_` id of its hold and of its record. */
   generationId: string;
   provider: Provider;
@@ -58,14 +61,21 @@ const recordedRoute = ({ provider, target }: PassedCall): string =>
 
 const modelsOf = (call: PassedCall): string[] => [recordedRoute(call)];
 
-const tagsOf = (call: PassedCall, share: CustomerShare | undefined): string[] =>
-  budgetTags({
-    share,
-    keyIds: budgetKeyIdsOf(call.caller),
-    userId: call.caller.key.creatorUserId,
-    models: modelsOf(call),
-    providers: [call.provider.id],
-  });
+/** Returns a call as budgets count it. */
+const countedOf = (call: PassedCall) => ({
+  ...call,
+  models: modelsOf(call),
+  providers: [call.provider.id],
+  atMs: timeOfId(call.generationId),
+});
+
+const tagsOf = (
+  ledger: LedgerPort,
+  { call, share }: { call: PassedCall; share: CustomerShare | undefined },
+): string[] => countedTags(countedOf(call), { ledger, share });
+
+const shareOf = (ledger: LedgerPort, call: PassedCall): CustomerShare | undefined =>
+  shareOfRequest(ledger, { ...call, models: modelsOf(call) });
 
 /**
  * Passes a request on: holds its price, sends it with the provider's credential, and charges it
@@ -96,7 +106,7 @@ export async function passOn(deps: PassingDependencies, call: PassedCall): Promi
 async function hold({ ledger }: PassingDependencies, call: PassedCall): Promise<void> {
   const { caller, generationId, target } = call;
   const priceNano = target.route.priceNanoUsd;
-  const share = shareOfRequest(ledger, { caller, models: modelsOf(call) });
+  const share = shareOf(ledger, call);
   const outcome = await ledger.reserve({
     holdId: generationId,
     workspaceId: caller.workspace.id,
@@ -105,7 +115,7 @@ async function hold({ ledger }: PassingDependencies, call: PassedCall): Promise<
     tight: () => ({ beginNano: priceNano, leastNano: priceNano, takesShare: false }),
     ...spendingKeyOf(caller.key),
     parent: spendingParentOf(caller),
-    tags: () => tagsOf(call, share),
+    tags: () => tagsOf(ledger, { call, share }),
   });
   if (!outcome.ok) throw unpaid(call, outcome);
 }
@@ -150,16 +160,22 @@ async function settle(
 ): Promise<bigint> {
   const isServed = status !== null && status < 400;
   const latencyMs = Math.round(clock.monotonicMs() - startedMs);
-  const share = shareOfRequest(ledger, { caller: call.caller, models: modelsOf(call) });
+  const share = shareOf(ledger, call);
   const posted = await ledger.post({
     holdId: call.generationId,
     amountNano: isServed ? call.target.route.priceNanoUsd : 0n,
-    tags: () => tagsOf(call, share),
+    tags: () => tagsOf(ledger, { call, share }),
     alongside: ({ chargedNano, heldNano, chargeId }) => {
       const record = recordOf(call, { status, isServed, latencyMs, chargedNano, heldNano });
       if (chargeId !== undefined) record.detail = { ...record.detail, chargeId };
       noteShare(record, share);
-      const adds = [...usageAdds(record), ...customerAdds(record)];
+      const team = teamOfKey(call.caller);
+      if (team !== undefined) record.detail.team = team;
+      const adds = [
+        ...usageAdds(record),
+        ...senderAdds(record, countedSenders(countedOf(call), ledger)),
+        ...customerAdds(record),
+      ];
       return { inserts: [generationRow(record)], adds };
     },
   });

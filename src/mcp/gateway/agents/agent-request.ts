@@ -11,6 +11,8 @@ export interface AgentRequest {
   joined: boolean;
   limits: ToolLimits;
   userAgent?: string | undefined;
+  /** The customer that the request names in its header. */
+  customer?: string | undefined;
   /** What the client declared that it can be asked, where its generation says so once. */
   capabilities?: unknown;
   /** Records the call of a tool that may change something, before it is called. */

@@ -197,6 +197,7 @@ async function outcomeOf(
       given: params.arguments ?? {},
       signal: call.controller.signal,
       userAgent: request.userAgent,
+      customer: request.customer,
       onProgress: (progress) => call.heard?.progress(progress),
       listener: {
         capabilities: askedCapabilities(meta[capabilitiesKey] ?? request.capabilities),

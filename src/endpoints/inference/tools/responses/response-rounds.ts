@@ -273,9 +273,9 @@ export class ResponseRounds {
     const { deps, call, signal } = this.options;
     this.callsMade += 1;
     if (this.callsMade > this.callsMax) return pastBound(this.callsMax);
-    const { caller, generationId: calledBy } = call;
+    const { caller, customer, generationId: calledBy } = call;
     const keepsNothing = asksForNone(call.body);
-    const run = { tool, argumentsText, caller, signal, calledBy, keepsNothing };
+    const run = { tool, argumentsText, caller, customer, signal, calledBy, keepsNothing };
     const ran = await runTool(deps.toolCalls, run);
     this.usage.addTool(ran.chargedNano);
     this.pages.push(...(ran.pages ?? []));
