@@ -9,6 +9,9 @@ import {
 } from "../access/idempotent-answers.ts";
 import { openSecurity, type Security, type SecurityTables } from "../access/open-security.ts";
 import type { SpentBy, SpentByEach } from "../billing/budgets/budget-watch.ts";
+import type { Budget } from "../billing/budgets/budget.ts";
+import { TeamEditor } from "../identity/teams/team-editor.ts";
+import { TeamStore, type TeamTables } from "../identity/teams/team-store.ts";
 import { openBudgets, type Budgets, type BudgetsTables } from "../billing/budgets/open-budgets.ts";
 import { ClosedMonths } from "../billing/ledger/closed/closed-months.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
@@ -26,13 +29,12 @@ import type { RunTables } from "../billing/runs/run-store.ts";
 import type { ReferralSettings, ReferralTables } from "../billing/referrals/referral-store.ts";
 import { openReferrals, type Referrals } from "../billing/referrals/referrals.ts";
 import { openByok, type Byok, type ByokTables, type MasterSecrets } from "../byok/open-byok.ts";
+import { loadCredentials, CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import {
-  loadCredentials,
-  CredentialDirectory,
   CredentialUseStore,
   CredentialUseWriter,
   type CredentialUseTables,
-} from "../identity/keys/credential-directory.ts";
+} from "../identity/keys/credential-uses.ts";
 import { openPeople, type People, type PeopleSettings } from "../identity/people/open-people.ts";
 import type { PeopleTables } from "../identity/people/people-tables.ts";
 import { UserEditor } from "../identity/people/user-editor.ts";
@@ -59,7 +61,11 @@ import {
 } from "../identity/keys/management-keys.ts";
 
 /** Tables of workspaces and their credentials. */
-type KeyTables = WorkspaceTables & LlmKeyTables & ManagementKeyTables & CredentialUseTables;
+type KeyTables = WorkspaceTables &
+  LlmKeyTables &
+  ManagementKeyTables &
+  CredentialUseTables &
+  Pick<TeamTables, "teams" | "team_members">;
 
 /** The parts that store, look up, create and change the credentials of workspaces. */
 interface Keys {
@@ -74,6 +80,7 @@ interface Keys {
   /** Stores when credentials were last used. */
   uses: CredentialUseStore;
   useWriter: CredentialUseWriter;
+  teamStore: TeamStore;
 }
 
 /** Builds the credential parts. The directory is empty until `loadCredentials` fills it. */
@@ -94,13 +101,19 @@ function openKeys({
   const llmKeys = new LlmKeyStore(database.withTables());
   const managementKeys = new ManagementKeyStore(database.withTables());
   const uses = new CredentialUseStore(database.withTables());
+  const teamStore = new TeamStore(database.withTables());
   const parts = { directory, hasher, clock };
   return {
     hasher,
     directory,
     workspaces: new WorkspaceStore(database.withTables()),
     llmKeys,
-    llmKeyMinter: new LlmKeyMinter({ store: llmKeys, ...parts }),
+    llmKeyMinter: new LlmKeyMinter({
+      store: llmKeys,
+      ...parts,
+      teamsOf: (person) => teamStore.bindingTeams(person),
+    }),
+    teamStore,
     llmKeyEditor: new LlmKeyEditor({ store: llmKeys, ...parts }),
     managementKeys,
     managementKeyEditor: new ManagementKeyEditor({ store: managementKeys, ...parts }),
@@ -171,6 +184,8 @@ interface AccountOptions {
   spentBy: SpentBy;
   /** Returns what each customer, or each value of a tag, spent. */
   spentByEach?: SpentByEach | undefined;
+  /** Begins the sum of a budget in a time zone with what was spent before. */
+  beginSum(budget: Budget): Promise<void>;
   /** Returns where people reach the service, without a trailing slash. Called on first use. */
   publicUrl(): string;
   /** Logs a message of the sign-in library. */
@@ -202,6 +217,7 @@ export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Pres
   mailer: Mailer | undefined;
   runs: Runs;
   customers: Customers;
+  teamEditor: TeamEditor;
   idempotentAnswers: IdempotentAnswers;
   security: Security;
 }
@@ -259,6 +275,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
       database: database.withTables(),
       mailer,
       users: people.users,
+      teams: keys.teamStore,
       blocking: ledger.blockingBudgets,
       ledger: ledger.ledger,
       webhookNetworks: options.webhookNetworks ?? [],
@@ -315,7 +332,7 @@ async function loadMemory(
   { keys, ledger }: { keys: Keys; ledger: OpenedLedger },
 ): Promise<{ workspaces: Workspace[]; hasKeys: boolean; presets: Presets; byok: Byok }> {
   const [{ workspaces, hasKeys }, , presets, byok] = await Promise.all([
-    loadCredentials(keys.directory, keys),
+    loadCredentials(keys.directory, { ...keys, teams: keys.teamStore }),
     ledger.load(),
     openPresets(database.withTables(), clock),
     openByok({
@@ -394,9 +411,15 @@ function openEditors(
     people,
     firstWorkspaceId: operatorWorkspaceId,
   }: { keys: Keys; byok: Byok; people: People; firstWorkspaceId: string },
-): Pick<Account, "workspaceEditor" | "userEditor"> {
+): Pick<Account, "workspaceEditor" | "userEditor" | "teamEditor"> {
   const { directory, workspaces } = keys;
   return {
+    teamEditor: new TeamEditor({
+      store: keys.teamStore,
+      directory,
+      clock,
+      peopleIn: (workspaceId) => people.users.peopleIn(workspaceId),
+    }),
     workspaceEditor: new WorkspaceEditor({
       store: workspaces,
       directory,

@@ -4,11 +4,12 @@ import { BudgetStore } from "../billing/budgets/budget-editor.ts";
 import { ProviderKeyStore } from "../byok/provider-key-editor.ts";
 import { PresetStore, type PresetDirectory } from "../identity/presets/preset-store.ts";
 import { PrivacyStore, type PrivacyDirectory } from "../identity/workspaces/privacy.ts";
+import type { TeamStore } from "../identity/teams/team-store.ts";
 import { WorkspaceStore } from "../identity/workspaces/workspace-store.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import type { Account, AccountTables } from "./open-account.ts";
-import type { BlockingBudgets } from "../billing/budgets/budget.ts";
+import type { BlockingBudgets } from "../billing/budgets/blocking-budgets.ts";
 import type { ProviderKeyDirectory } from "../byok/provider-keys.ts";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
@@ -33,7 +34,8 @@ interface MemoryParts {
     providerKeys: ProviderKeyStore;
     allowlist: IpAllowlistStore;
     privacy: PrivacyStore;
-    budgets: Pick<BudgetStore, "blocking">;
+    budgets: Pick<BudgetStore, "list">;
+    teams: Pick<TeamStore, "list">;
   };
   nowMs(): number;
 }
@@ -92,22 +94,36 @@ class WorkspaceMemory {
   /** Reads everything of a workspace, and returns a function that puts it in place. */
   private async read(workspaceId: string): Promise<() => void> {
     const { stores, directory, vault, nowMs, ...parts } = this.parts;
-    const [workspace, llmKeys, managementKeys, presets, providerKeys, allowed, demands, budgets] =
-      await Promise.all([
-        stores.workspaces.find(workspaceId),
-        stores.llmKeys.list(workspaceId, { includeDisabled: true }),
-        stores.managementKeys.list(workspaceId, { includeInvalid: false, nowMs: nowMs() }),
-        stores.presets.list(workspaceId),
-        stores.providerKeys.list(workspaceId),
-        stores.allowlist.list(workspaceId),
-        stores.privacy.list(workspaceId),
-        stores.budgets.blocking(workspaceId),
-      ]);
+    const [
+      workspace,
+      llmKeys,
+      managementKeys,
+      teams,
+      presets,
+      providerKeys,
+      allowed,
+      demands,
+      budgets,
+    ] = await Promise.all([
+      stores.workspaces.find(workspaceId),
+      stores.llmKeys.list(workspaceId, { includeDisabled: true }),
+      stores.managementKeys.list(workspaceId, { includeInvalid: false, nowMs: nowMs() }),
+      stores.teams.list(workspaceId),
+      stores.presets.list(workspaceId),
+      stores.providerKeys.list(workspaceId),
+      stores.allowlist.list(workspaceId),
+      stores.privacy.list(workspaceId),
+      stores.budgets.list(workspaceId),
+    ]);
     if (providerKeys.length > 0) await vault.learn(workspaceId);
     return () => {
       // The newest keys are read first, but a key has to be present before those that it created.
       if (workspace !== undefined)
-        directory.replaceWorkspace(workspace, { llmKeys: llmKeys.toReversed(), managementKeys });
+        directory.replaceWorkspace(workspace, {
+          llmKeys: llmKeys.toReversed(),
+          managementKeys,
+          teams,
+        });
       parts.presets.replaceWorkspace(workspaceId, presets);
       parts.providerKeys.replaceWorkspace(workspaceId, providerKeys);
       parts.allowlist.put(workspaceId, allowed);
@@ -279,6 +295,7 @@ export function openSharedChanges(
     | "llmKeys"
     | "managementKeys"
     | "blockingBudgets"
+    | "teamStore"
   >,
   {
     database,
@@ -316,6 +333,7 @@ export function openSharedChanges(
       allowlist: new IpAllowlistStore(database.withTables()),
       privacy: new PrivacyStore(database.withTables()),
       budgets: new BudgetStore(database.withTables()),
+      teams: account.teamStore,
     },
     nowMs: () => parts.clock.nowMs(),
   });

@@ -24,6 +24,7 @@ interface NewKeyOptions {
   models?: readonly string[];
   expires?: string;
   rate?: number;
+  team?: string;
 }
 
 const dollars = (amount: number | null): string => (amount === null ? "-" : `$${amount}`);
@@ -34,7 +35,7 @@ export async function createKey(
   name: string,
   options: NewKeyOptions,
 ): Promise<void> {
-  const { limit, reset, models, expires, rate } = options;
+  const { limit, reset, models, expires, rate, team } = options;
   const created = (await withAccount(context, (api) =>
     api.ask("POST", "/keys", {
       name,
@@ -43,6 +44,7 @@ export async function createKey(
       ...(models === undefined ? {} : { allowed_models: models }),
       ...(expires === undefined ? {} : { expires_at: expires }),
       ...(rate === undefined ? {} : { rate_limit: rate }),
+      ...(team === undefined ? {} : { team_id: team }),
     }),
   )) as { key: string; data: KeyRecord };
   const { terminal } = context;

@@ -15,6 +15,7 @@ import {
 import { backup, restore } from "./backup.ts";
 import { creditCustomer, listCustomers, showCustomer } from "./customer-commands.ts";
 import { addToRun, endRun, listRuns, showRun } from "./run-commands.ts";
+import { addToTeam, createTeam, listTeams, showTeam } from "./team-commands.ts";
 import { CommandError, Terminal, type CommandContext } from "./terminal.ts";
 import { doctor } from "./doctor.ts";
 import type { ImportOptions } from "./import/import-command.ts";
@@ -248,6 +249,7 @@ function addAccount(line: CommandLine): void {
     .option("--models <ids>", "the models that it may ask, with commas", list)
     .option("--expires <moment>", "such as 2027-01-31T00:00:00Z")
     .option("--rate <number>", "requests a minute", amount)
+    .option("--team <id>", "the team that it belongs to")
     .action((name: string, options: Parameters<typeof createKey>[2]) =>
       createKey(line.context(), name, options),
     );
@@ -263,6 +265,7 @@ function addAccount(line: CommandLine): void {
     .action((wanted: string) => revokeKey(line.context(), wanted));
   addRuns(line);
   addCustomers(line);
+  addTeams(line);
   line.program
     .command("credits")
     .description("give credits")
@@ -332,6 +335,43 @@ function addCustomers(line: CommandLine): void {
     .action((id: string, usd: number, { note }: { note?: string }) =>
       creditCustomer(line.context(), { id, usd, note }),
     );
+}
+
+function addTeams(line: CommandLine): void {
+  const teams = line.program.command("teams").description("list, show and create teams");
+  teams
+    .command("list")
+    .description("list the teams with what is left of their budgets")
+    .action(() => listTeams(line.context()));
+  teams
+    .command("show")
+    .argument("<team>", "its id or name")
+    .description("show a team")
+    .action((team: string) => showTeam(line.context(), team));
+  teams
+    .command("create")
+    .argument("<name>")
+    .description("create a team")
+    .option("--limit <usd>", "the most that its keys may spend in a period", amount)
+    .addOption(
+      new Option("--period <period>", "the period of the limit").choices([
+        "daily",
+        "weekly",
+        "monthly",
+        "total",
+      ]),
+    )
+    .option("--zone <name>", "the time zone of the period, such as Europe/Berlin")
+    .option("--models <ids>", "the models that its keys may ask, with commas", list)
+    .action((name: string, options: Parameters<typeof createTeam>[2]) =>
+      createTeam(line.context(), name, options),
+    );
+  teams
+    .command("add")
+    .argument("<team>", "its id or name")
+    .argument("<email>", "the address of a person of the workspace")
+    .description("add a person to a team")
+    .action((team: string, email: string) => addToTeam(line.context(), { team, email }));
 }
 
 function addBatches(line: CommandLine): void {

@@ -15,6 +15,8 @@ import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
 import type { GrantStore, Grants } from "../billing/credits/grants.ts";
 import type { MeterEvents } from "../billing/customers/meter-events.ts";
 import type { Customers } from "../billing/customers/open-customers.ts";
+import type { TeamEditor } from "../identity/teams/team-editor.ts";
+import type { TeamStore } from "../identity/teams/team-store.ts";
 import type { Runs } from "../billing/runs/open-runs.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { Statements } from "../billing/credits/statement.ts";
@@ -127,6 +129,8 @@ export interface Dependencies {
   /** The workspace of the service's operator. */
   operatorWorkspaceId: string;
   customers: Customers;
+  teamEditor: TeamEditor;
+  teamStore: TeamStore;
   meterEvents: MeterEvents;
   runs: Runs & { door: RunsDoor };
   /** The credits that come with plans each month. */

@@ -22,6 +22,7 @@ import {
   withdrawProviderKey,
 } from "./account/byok.ts";
 import { customerEndpoints } from "./customers/index.ts";
+import { teamEndpoints } from "./teams/index.ts";
 import { runEndpoints } from "./runs/index.ts";
 import { credits, listCreditTransactions } from "./credits/credits.ts";
 import { changeKey, createKey, deleteKey, getKey, listKeys, rotateKey } from "./keys/keys.ts";
@@ -429,6 +430,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   // Runs
   ...runEndpoints,
   ...customerEndpoints,
+  ...teamEndpoints,
   // Payments
   quoteTopUp,
   createTopUp,

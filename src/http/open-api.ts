@@ -297,6 +297,7 @@ function operation(
 /** The purpose of the endpoints of each tag. */
 const tagDescriptions: Readonly<Record<string, string>> = {
   Customers: "End customers, with plans that bound what their requests may cost.",
+  Teams: "Parts of a workspace with keys, members, models and a limit of their own.",
   Runs: "Budgets of agents' runs, each with a key of its own.",
   Account: "People, organisations, keys, credits and budgets.",
   Admin: "For the operators of the service.",

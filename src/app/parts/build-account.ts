@@ -2,6 +2,8 @@ import { openAccount, type Account } from "../open-account.ts";
 import type { HashCost } from "../../identity/people/passwords.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
+import { spanOf, sumOf } from "../../billing/budgets/budget-windows.ts";
+import type { Budget } from "../../billing/budgets/budget.ts";
 import { weightOfMarkup } from "../../billing/customers/customer.ts";
 import type { CustomerSettings } from "../../billing/customers/open-customers.ts";
 import { MeterEvents } from "../../billing/customers/meter-events.ts";
@@ -139,6 +141,19 @@ function customerSettingsOf(settings: AppSettings["customers"]): CustomerSetting
   };
 }
 
+/** Begins the sum of a budget in a time zone with what was spent in its period before. */
+function beginSum(
+  spend: SpendStore,
+  { budget, nowMs }: { budget: Budget; nowMs: number },
+): Promise<void> {
+  const { scope, subject } = sumOf(budget, nowMs);
+  return spend.beginSum(budget, {
+    fromMs: spanOf(budget, nowMs).startMs,
+    nowMs,
+    sum: { scope, subject: subject ?? "" },
+  });
+}
+
 /** Builds the account plane. It reads what was spent from the insights. */
 export async function buildAccount(
   settings: AppSettings,
@@ -169,6 +184,7 @@ export async function buildAccount(
       database: database.withTables(),
       spentBy: (query, reading) => spend.spent(query, reading),
       spentByEach: (query) => spend.spentByEach(query),
+      beginSum: (budget) => beginSum(spend, { budget, nowMs: clock.nowMs() }),
       ...accountLog(logger),
       runChannel: hasSeveralGateways(settings) ? shared?.channel : undefined,
       shared: hasSeveralGateways(settings) ? shared : undefined,

@@ -26,6 +26,7 @@ export const budgetSchema = lazily(() =>
         .int()
         .nullable()
         .describe("Day of the week or month on which the period starts again; null for others."),
+      time_zone: z.string().describe("Time zone in which its periods begin."),
       action: z.enum(budgetActions),
       limit: z.number(),
       thresholds: z.array(z.int()),
@@ -41,7 +42,7 @@ export const budgetSchema = lazily(() =>
 );
 
 /** Returns a period as callers read it. */
-function shownPeriod(stored: BudgetPeriod) {
+export function shownPeriod(stored: BudgetPeriod) {
   const { period, resetDay } = basePeriodOf(stored);
   const hasDay = period === "weekly" || period === "monthly";
   return { period, reset_day: hasDay ? resetDay : null };
@@ -58,6 +59,7 @@ export const budgetObject = (
   scope: budget.scope,
   subject: budget.subject,
   ...shownPeriod(budget.period),
+  time_zone: budget.timeZone ?? "UTC",
   action: budget.action,
   limit: usdFromNano(budget.limitNano),
   thresholds: [...budget.thresholds],

@@ -16,6 +16,7 @@ import type { Answer } from "../../http/request-context.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
+import { isTimeZone } from "../../platform/kernel/zoned-days.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { lazily } from "../../http/endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -37,7 +38,8 @@ import { alertObject, alertSchema, budgetObject, budgetSchema } from "./budget-o
 const limitMaxUsd = 1_000_000;
 const thresholdProblem = "must be whole percents from 1 to 1000";
 
-const limitField = z
+/** The limit of a budget in USD. */
+export const budgetLimitField = z
   .number("must be USD as a number")
   .min(0.000_001, "must be at least 0.000001")
   .max(limitMaxUsd, `must be at most ${limitMaxUsd}`);
@@ -60,6 +62,18 @@ const scopeField = z
   )
   .transform((scope) => scope as BudgetScope);
 
+/** The time zone of a budget: null where it is UTC. */
+export const budgetZoneField = z
+  .string()
+  .max(100, "must have at most 100 characters")
+  .refine(isTimeZone, "must be a time zone such as Europe/Berlin")
+  .transform((zone) => (zone === "UTC" ? null : zone))
+  .nullish()
+  .describe(
+    "Time zone in which its periods begin, such as Europe/Berlin. Default: UTC. Such a budget counts what was admitted from the first " +
+      "moment of its period on.",
+  );
+
 /** The body of a new budget. */
 const newBudgetSchema = z.strictObject({
   name: nameField,
@@ -74,7 +88,7 @@ const newBudgetSchema = z.strictObject({
     .min(1)
     .nullish()
     .describe(
-      "Id of the key, user, model, provider or customer, or the value of the tag. `*` bounds each customer, or each value, by itself.",
+      "Id of the team, key, user, model, provider or customer, or the value of the tag. `*` bounds each customer, or each value, by itself.",
     ),
   period: z.enum(budgetPeriods, `must be one of ${budgetPeriods.join(", ")}`).default("monthly"),
   reset_day: z
@@ -86,12 +100,13 @@ const newBudgetSchema = z.strictObject({
       "Day on which the period starts again: of the month, from 1 to 31 (the last one in shorter months), or of the week, from 1 " +
         "(Monday) to 7. Default: 1.",
     ),
+  time_zone: budgetZoneField,
   action: actionField
     .default("alert")
     .describe(
       "`alert` only reports the spending. `block` also refuses, with 402, requests that would exceed the limit.",
     ),
-  limit: limitField.describe("Limit in USD for one period."),
+  limit: budgetLimitField.describe("Limit in USD for one period."),
   thresholds: thresholdsField
     .default([50, 80, 100])
     .describe("Percentages of the limit at which an alert is sent."),
@@ -103,19 +118,25 @@ const newBudgetSchema = z.strictObject({
 const budgetChangesSchema = z.strictObject({
   name: nameField.optional(),
   action: actionField.optional(),
-  limit: limitField.optional(),
+  limit: budgetLimitField.optional(),
   thresholds: thresholdsField.optional(),
   emails: emailsField.optional(),
   webhook_url: webhookField.optional(),
 });
 
-const nano = (usd: number): bigint => nanoFromUsd(usd) ?? 0n;
+/** Returns the limit of a budget in nano-USD. */
+export const limitNano = (usd: number): bigint => nanoFromUsd(usd) ?? 0n;
 
 /** Returns the period of a new budget. Throws `bad_request` for a day that it does not have. */
-function periodOf({
+export function periodOf({
   period,
   reset_day: day,
-}: Pick<z.infer<typeof newBudgetSchema>, "period" | "reset_day">): BudgetPeriod {
+  time_zone: zone,
+}: Pick<z.infer<typeof newBudgetSchema>, "period" | "reset_day" | "time_zone">): BudgetPeriod {
+  if (period === "total" && typeof zone === "string")
+    throw new GatewayError("bad_request", "time_zone: is for budgets that start again", {
+      param: "time_zone",
+    });
   const problem =
     typeof day !== "number" || day === 1 || period === "monthly"
       ? undefined
@@ -135,8 +156,9 @@ const budgetFields = (body: z.infer<typeof newBudgetSchema>): BudgetFields => ({
   scope: body.scope,
   subject: body.subject ?? null,
   period: periodOf(body),
+  timeZone: body.time_zone ?? null,
   action: body.action,
-  limitNano: nano(body.limit),
+  limitNano: limitNano(body.limit),
   thresholds: body.thresholds,
   emails: body.emails,
   webhookUrl: body.webhook_url,
@@ -149,7 +171,7 @@ const budgetChanges = ({
   ...changes
 }: z.infer<typeof budgetChangesSchema>): Partial<BudgetFields> => ({
   ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)),
-  ...(limit === undefined ? {} : { limitNano: nano(limit) }),
+  ...(limit === undefined ? {} : { limitNano: limitNano(limit) }),
   ...(webhookUrl === undefined ? {} : { webhookUrl }),
 });
 
@@ -208,7 +230,7 @@ export const createBudget = defineEndpoint({
   path: "/budgets",
   summary: "Create a budget.",
   description:
-    "A budget limits the spending of the workspace, or of one key, user, model or provider, in calendar periods (UTC). " +
+    "A budget limits the spending of the workspace, or of one team, key, user, model or provider, in calendar periods. " +
     "With action `alert` it only reports the spending. With action `block` it also limits what requests may cost, as a " +
     "key's limit does: a request beyond it is refused with 402, metadata.reason budget_reached and the budget's id. " +
     "Each threshold is reported once per period, by mail to people of the workspace and by webhook. Webhook messages " +

@@ -331,7 +331,7 @@ export const removeMember = defineEndpoint({
     }),
   async handle(
     context,
-    deps: MadeKeyParts & Pick<Dependencies, "people" | "security" | "consent">,
+    deps: MadeKeyParts & Pick<Dependencies, "people" | "security" | "consent" | "teamStore">,
   ) {
     const userId = context.param("user_id");
     const standing = standingOf(context);
@@ -344,6 +344,7 @@ export const removeMember = defineEndpoint({
       userId,
       reason: "its person is no longer a member",
     });
+    await deps.teamStore.removeFromAll({ workspaceId, userId });
     const { revoked, left } = await revokeKeysMadeBy(deps, { workspaceId, userId, which });
     return context.json({
       deleted: true,

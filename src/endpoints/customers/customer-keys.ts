@@ -10,6 +10,7 @@ import {
   newKeyFieldsOf,
   newKeySchema,
 } from "../keys/llm-key-object.ts";
+import { teamIdOf } from "../keys/key-team.ts";
 import { assertNoRights } from "../keys/operator-rights.ts";
 import { changingCustomers, customerOfPath, keysOf, readingCustomers } from "./customers.ts";
 
@@ -37,6 +38,9 @@ export const createCustomerKey = defineEndpoint({
       workspaceId: customer.workspaceId,
       creatorUserId: creatorIdOf(context.caller),
       customer: customer.externalId,
+      ...(context.body.team_id !== undefined && {
+        teamId: teamIdOf(context.body.team_id, context.caller, deps),
+      }),
     });
     context.changed = key.id;
     const data = await keyObject(deps, { workspace: workspaceOf(context), key });

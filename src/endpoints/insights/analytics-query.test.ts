@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { UsageLine } from "../../insights/usage-store.ts";
-import { byZonedDay, hoursWithin, isTimeZone, zonedDate, zonedRange } from "./analytics-query.ts";
+import { isTimeZone } from "../../platform/kernel/zoned-days.ts";
+import { byZonedDay, hoursWithin, zonedDate, zonedRange } from "./analytics-query.ts";
 
 const at = (text: string): number => Date.parse(text);
 const iso = (atMs: number): string => new Date(atMs).toISOString();

@@ -9,73 +9,11 @@ import { usageGroups, type UsageGroup, type UsageLine } from "../../insights/usa
 import { checkBody } from "../../http/check-body.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
-
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-/** The most time zones that are kept at a time, since callers choose their names. */
-const zonesMax = 600;
-
-function formatOf(zone: string): Intl.DateTimeFormat {
-  const known = formats.get(zone);
-  if (known !== undefined) return known;
-  const format = new Intl.DateTimeFormat("en-US", {
-    timeZone: zone,
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  });
-  if (formats.size >= zonesMax) formats.clear();
-  formats.set(zone, format);
-  return format;
-}
-
-/** Returns whether a text names a time zone of the IANA database. */
-export function isTimeZone(zone: string): boolean {
-  try {
-    formatOf(zone);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Returns the offset of a zone from UTC at a moment, in milliseconds. */
-function offsetMs(zone: string, atMs: number): number {
-  const parts = new Map(
-    formatOf(zone)
-      .formatToParts(atMs)
-      .map(({ type, value }) => [type, Number(value)]),
-  );
-  const part = (name: Intl.DateTimeFormatPartTypes): number => parts.get(name) ?? 0;
-  const shownMs = Date.UTC(
-    part("year"),
-    part("month") - 1,
-    part("day"),
-    part("hour"),
-    part("minute"),
-    part("second"),
-  );
-  return shownMs - Math.floor(atMs / 1_000) * 1_000;
-}
-
-/** Returns the day of a moment in a zone, counted from the epoch. */
-const dayOf = (zone: string, atMs: number): number =>
-  Math.floor((atMs + offsetMs(zone, atMs)) / dayMs);
-
-/** Returns the moment at which a day of a zone begins. */
-function startOf(zone: string, day: number): number {
-  const guessMs = day * dayMs - offsetMs(zone, day * dayMs);
-  // Where the clocks change between the guess and midnight, the second lookup has the right offset.
-  return day * dayMs - offsetMs(zone, guessMs);
-}
+import { isTimeZone, startOfZonedDay, zonedDayOf } from "../../platform/kernel/zoned-days.ts";
 
 /** Returns the date of a zone's day, from the moment at which it begins. */
 export const zonedDate = (zone: string, startMs: number): string =>
-  new Date(dayOf(zone, startMs + hourMs) * dayMs).toISOString().slice(0, 10);
+  new Date(zonedDayOf(zone, startMs + hourMs) * dayMs).toISOString().slice(0, 10);
 
 /** Returns the whole days of a zone that a range overlaps. */
 export function zonedRange(
@@ -83,8 +21,8 @@ export function zonedRange(
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): { fromMs: number; toMs: number } {
   return {
-    fromMs: startOf(zone, dayOf(zone, fromMs)),
-    toMs: startOf(zone, dayOf(zone, toMs - 1) + 1),
+    fromMs: startOfZonedDay(zone, zonedDayOf(zone, fromMs)),
+    toMs: startOfZonedDay(zone, zonedDayOf(zone, toMs - 1) + 1),
   };
 }
 
@@ -108,7 +46,7 @@ const sums = [
 
 /** Returns what a line is grouped by. */
 const groupsOf = (line: UsageLine): readonly (string | undefined)[] => [
-  ...[line.model, line.key_id, line.provider, line.app],
+  ...[line.model, line.key_id, line.provider, line.team_id, line.app],
   ...[line.customer, line.preset_id, line.session_id, line.tag],
 ];
 
@@ -117,12 +55,12 @@ export function byZonedDay(lines: readonly UsageLine[], zone: string): UsageLine
   const days = new Map<number, number>();
   const byGroup = new Map<string, UsageLine>();
   for (const line of lines) {
-    const day = days.get(line.startMs) ?? dayOf(zone, line.startMs);
+    const day = days.get(line.startMs) ?? zonedDayOf(zone, line.startMs);
     days.set(line.startMs, day);
     const group = JSON.stringify([day, ...groupsOf(line)]);
     const sum = byGroup.get(group);
     if (sum === undefined) {
-      byGroup.set(group, { ...line, startMs: startOf(zone, day) });
+      byGroup.set(group, { ...line, startMs: startOfZonedDay(zone, day) });
       continue;
     }
     for (const name of sums) sum[name] += line[name];
@@ -149,13 +87,15 @@ const timeSchema = z
   .refine((atMs) => Number.isFinite(atMs) && atMs >= 0, timeProblem);
 
 const groupProblem =
-  "must be among model, key, provider, app, customer, preset, session and tag:<name>, " +
+  "must be among model, key, provider, team, app, customer, preset, session and tag:<name>, " +
   "several with commas between them and at most one tag";
 const groupNames: Readonly<Record<string, UsageGroup | RecordGroup>> = {
   model: "model",
   key: "key_id",
   key_id: "key_id",
   provider: "provider",
+  team: "team_id",
+  team_id: "team_id",
   app: "app",
   customer: "customer",
   preset: "preset_id",
@@ -229,7 +169,7 @@ export const analyticsQueries = {
       .string()
       .optional()
       .describe(
-        "model, key, provider, app, customer, preset, session or tag:<name>; separate several with commas. From app on, the " +
+        "model, key, provider, team, app, customer, preset, session or tag:<name>; separate several with commas. From team on, the " +
           "newest 60,000 records are counted, and counted_from says where they begin.",
       ),
     time_zone: documentedZone,

@@ -45,7 +45,8 @@ const sumsObject = (line: UsageLine) => ({
   key_id: line.key_id,
   // Empty where no provider was called.
   provider: line.provider === "" ? null : line.provider,
-  // Empty where the request named none.
+  // Empty where the request named none, or its key has none.
+  team_id: line.team_id === "" ? null : line.team_id,
   app: line.app === "" ? null : line.app,
   customer: line.customer === "" ? null : line.customer,
   preset_id: line.preset_id === "" ? null : line.preset_id,

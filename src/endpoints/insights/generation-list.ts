@@ -55,6 +55,7 @@ export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFi
     surfaces: query.surface,
     statuses: query.status,
     errors: query.error,
+    teamIds: query.team_id,
     appTitle: query.app,
     sessionId: query.session_id,
     presetIds: query.preset_id,

@@ -236,6 +236,7 @@ const senderFields = () => ({
   http_referer: z.string().nullable().describe("Copy of that URL; null if it was not sent."),
   app_title: z.string().nullable().describe("Name of the app, from X-Title."),
   app_id: unknown,
+  team_id: z.string().nullable().describe("Id of the team of the key; null for none."),
   external_user: z
     .string()
     .nullable()
@@ -386,6 +387,7 @@ const requestOf = (record: GenerationRecord) => ({
   origin: record.detail.origin ?? "",
   http_referer: record.detail.origin ?? null,
   app_title: record.detail.appTitle ?? null,
+  team_id: record.detail.team ?? null,
   external_user: record.detail.externalUser ?? null,
   user_agent: record.detail.userAgent ?? null,
   session_id: record.detail.sessionId ?? null,

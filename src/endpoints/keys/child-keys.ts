@@ -182,6 +182,16 @@ export function assertWithin(
   endpointsWithin(allowedEndpoints ?? null, shownEndpoints(parent.allowedEndpoints, endpointPaths));
 }
 
+/** Throws `bad_request` where a child key is to belong to another team than its parent. */
+export function assertTeamOfParent({ team_id: teamId }: NewKeyBody, parent: LlmKey): void {
+  if (teamId === undefined || teamId === (parent.teamId ?? null)) return;
+  throw new GatewayError(
+    "bad_request",
+    "team_id: a child key belongs to the team of its parent. Leave it out.",
+    { param: "team_id" },
+  );
+}
+
 /** Throws `conflict` where a key has created as many as it may. */
 export function assertRoomForChild(
   { directory }: Pick<Dependencies, "directory">,
@@ -225,6 +235,7 @@ async function answerChild(
     );
   }
   assertRoomForChild(deps, parent);
+  assertTeamOfParent(context.body, parent);
   const { secret, key } = await deps.llmKeyMinter.mint(
     childFields(parent, {
       body: context.body,

@@ -24,8 +24,9 @@ import {
   timeRank,
   type ListOrder,
 } from "../account/account-fields.ts";
-import { assertRoomForChild, assertWithin, childFields } from "./child-keys.ts";
+import { assertRoomForChild, assertTeamOfParent, assertWithin, childFields } from "./child-keys.ts";
 import { inferenceEndpoints } from "./inference-endpoints.ts";
+import { assertMayMove, teamIdOf } from "./key-team.ts";
 import { givingOperator, holderOf, rightsAfterChange, tellRights } from "./operator-rights.ts";
 import {
   allowedEndpointsField,
@@ -44,6 +45,7 @@ import {
   operatorField,
   rateLimitField,
   runLimitField,
+  teamIdField,
   tokensPerMinuteField,
   type NewKeyBody,
   type KeyObjectServices,
@@ -86,6 +88,7 @@ function fieldsOf(
       ...(body.operator === true ? { operatorUserId: givingOperator(caller, deps) } : {}),
       ...newKeyFieldsOf(withEndpoints(caller, body), parts),
       ...(body.scopes?.includes("passthrough") && { passthrough: true }),
+      ...(body.team_id !== undefined && { teamId: teamIdOf(body.team_id, caller, deps) }),
     };
   }
   if (!coversScope(caller.connection.scopes, "inference")) {
@@ -98,6 +101,7 @@ function fieldsOf(
     );
   }
   assertRoomForChild(deps, caller.key);
+  assertTeamOfParent(body, caller.key);
   return childFields(caller.key, { body, ...parts });
 }
 
@@ -154,6 +158,11 @@ const listQuery = z.object({
     .optional()
     .describe("Id of the user or management key that created the keys."),
   parent: z.string().max(200).optional().describe("Id of the parent key; none omits child keys."),
+  team: z
+    .string()
+    .max(100)
+    .optional()
+    .describe("Id of the team of the keys; none: keys of no team."),
   sort: z
     .enum(keySorts)
     .optional()
@@ -180,12 +189,13 @@ const orders: Record<(typeof keySorts)[number], ListOrder<KeyObject>> = {
 };
 
 function isWanted(
-  { name, label, creatorUserId, parentKeyId, connection }: LlmKey,
+  { name, label, creatorUserId, parentKeyId, connection, teamId }: LlmKey,
   query: ListQuery,
 ): boolean {
   // Access tokens of connected apps are managed with their connection.
   if (connection !== undefined) return false;
-  const { search, creator, parent } = query;
+  const { search, creator, parent, team } = query;
+  if (team !== undefined && (teamId ?? "none") !== team) return false;
   if (search !== undefined && !`${name} ${label}`.toLowerCase().includes(search.toLowerCase()))
     return false;
   if (creator !== undefined && creatorUserId !== creator) return false;
@@ -254,6 +264,7 @@ const changeable = {
   tpm: tokensPerMinuteField.nullish(),
   run_limit: runLimitField,
   operator: operatorField.nullish(),
+  team_id: teamIdField,
 };
 
 const changeKeySchema = z.strictObject(changeable, {
@@ -285,6 +296,7 @@ const changesOf = (body: KeyChangesBody, paths: EndpointPaths): LlmKeyChanges =>
   ...(body.allowed_tools === undefined ? {} : { allowedTools: body.allowed_tools }),
   ...(body.tpm === undefined ? {} : { tokensPerMinute: body.tpm }),
   ...(body.run_limit === undefined ? {} : { runLimitNano: limitNano(body.run_limit) }),
+  ...(body.team_id === undefined ? {} : { teamId: body.team_id }),
 });
 
 const callerOf = (context: RequestContext<unknown, AccountCaller>): AccountCaller => context.caller;
@@ -369,6 +381,8 @@ export const changeKey = defineEndpoint({
     const changes = changesOf(context.body, deps.endpointPaths);
     const reference = changeableKey(context, deps, context.body);
     const before = llmKeyEditor.find(reference);
+    if (context.body.team_id !== undefined)
+      assertMayMove(before, { teamId: context.body.team_id, caller: callerOf(context), deps });
     const { operator: wanted } = context.body;
     const key =
       Object.keys(changes).length === 0 && typeof wanted !== "boolean"

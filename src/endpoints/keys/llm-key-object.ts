@@ -110,6 +110,17 @@ export const operatorField = z
       "within 15 minutes after signing in. Any rotation, and any other caller's change, takes it away.",
   );
 
+/** The team of a key. */
+export const teamIdField = z
+  .string()
+  .min(1)
+  .max(100)
+  .nullish()
+  .describe(
+    "Id of the team that the key belongs to: its budget and its models bound the key, and those that the key creates. A person with " +
+      "the role member who is in a team creates keys there; without this field, in the team joined first. Null: no team.",
+  );
+
 /** The body of a new LLM key. Null means the default, in every field that has one. */
 export const newKeySchema = z.object({
   name: nameField,
@@ -126,6 +137,7 @@ export const newKeySchema = z.object({
   run_limit: runLimitField,
   scopes: keyScopesField.nullish(),
   operator: operatorField.nullish(),
+  team_id: teamIdField,
 });
 
 /** A body that `newKeySchema` has checked. */
@@ -210,6 +222,10 @@ export const llmKeyObjectSchema = lazily(() =>
         .describe("What the key may do: inference, and calling providers' own routes."),
       operator: z.boolean().describe("Whether the key may use the tools for operators."),
       workspace_id: z.string(),
+      team_id: z
+        .string()
+        .nullable()
+        .describe("Id of the team that the key belongs to; null for none."),
       external_user: z
         .string()
         .nullable()
@@ -231,6 +247,8 @@ interface KeyUsage {
   monthlyRequests: number;
   planRateLimitPerMinute: number;
   isFreeTier: boolean;
+  /** The team of the key that created it. */
+  parentTeamId: string | null | undefined;
   nowMs: number;
   endpointPaths: EndpointPaths;
 }
@@ -346,6 +364,7 @@ function llmKeyObject(key: LlmKey, usage: KeyUsage): AnswerOf<typeof llmKeyObjec
     scopes: ["inference" as const, ...(key.passthrough ? ["passthrough" as const] : [])],
     operator: key.operatorUserId !== undefined,
     workspace_id: key.workspaceId,
+    team_id: key.teamId ?? usage.parentTeamId ?? null,
     external_user: key.customer ?? null,
     ...(key.parentKeyId === undefined ? {} : { parent_key_id: key.parentKeyId }),
   };
@@ -374,6 +393,7 @@ export async function keyObjects(
       monthlyRequests: requests.get(key.id) ?? 0,
       planRateLimitPerMinute,
       isFreeTier: workspace.plan === "free",
+      parentTeamId: deps.directory.llmKeyById(key.parentKeyId ?? "")?.teamId,
       nowMs,
       endpointPaths: deps.endpointPaths,
     }),

@@ -83,6 +83,8 @@ const clientPaths = [
   "/runs/:id",
   "/customers",
   "/customers/:id",
+  "/teams",
+  "/teams/:id",
   "/security",
   "/hub",
   "/operator",

@@ -1,0 +1,56 @@
+import type { AccountCaller } from "../../identity/keys/caller.ts";
+import { scopesHeld } from "../../identity/keys/caller.ts";
+import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
+import { coversScope, type Scope } from "../../identity/keys/scopes.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+/** The scope that changes teams, and moves keys between them: else a key could leave its budget. */
+export const teamScope = "write:security" satisfies Scope;
+
+/** Returns the team of a new key. Throws `not_found` for teams that the workspace does not have. */
+export function teamIdOf(
+  teamId: string | null,
+  { workspace }: Pick<AccountCaller, "workspace">,
+  { directory }: Pick<Dependencies, "directory">,
+): string | null {
+  if (teamId === null || directory.team(teamId)?.workspaceId === workspace.id) return teamId;
+  throw new GatewayError("not_found", "team_id: there is no such team. GET /teams lists them.", {
+    param: "team_id",
+  });
+}
+
+/**
+ * Throws where a key may not move to another team: `not_found` for unknown teams, `bad_request` for
+ * child keys, and `insufficient_scope` for callers who may not change teams.
+ */
+export function assertMayMove(
+  key: LlmKey,
+  {
+    teamId,
+    caller,
+    deps,
+  }: {
+    teamId: string | null;
+    caller: AccountCaller;
+    deps: Pick<Dependencies, "directory">;
+  },
+): void {
+  teamIdOf(teamId, caller, deps);
+  if (teamId === (key.teamId ?? null)) return;
+  if (key.parentKeyId !== undefined)
+    throw new GatewayError(
+      "bad_request",
+      "team_id: a child key belongs to the team of its parent. Move that one.",
+      { param: "team_id" },
+    );
+  if (coversScope(scopesHeld(caller), teamScope)) return;
+  throw new GatewayError(
+    "insufficient_scope",
+    `team_id: moving a key to another team needs the scope ${teamScope}.`,
+    {
+      param: "team_id",
+      metadata: { required_scope: teamScope, granted_scopes: [...scopesHeld(caller)] },
+    },
+  );
+}

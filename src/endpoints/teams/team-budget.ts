@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { budgetPeriods } from "../../billing/budgets/budget.ts";
+import type { BudgetFields } from "../../billing/budgets/budget-editor.ts";
+import type { Team } from "../../identity/teams/team-store.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { budgetLimitField, budgetZoneField, limitNano, periodOf } from "../account/budgets.ts";
+import type { Dependencies } from "../dependencies.ts";
+
+/** The fields of a team that make up its budget. */
+export const teamBudgetFields = {
+  limit: budgetLimitField
+    .nullish()
+    .describe(
+      "USD that its keys may spend together in a period, however many requests come at once. Null: no bound.",
+    ),
+  period: z
+    .enum(budgetPeriods, `must be one of ${budgetPeriods.join(", ")}`)
+    .optional()
+    .describe("Default: monthly."),
+  reset_day: z
+    .int("must be a whole number")
+    .min(1, "must be at least 1")
+    .max(31, "must be at most 31")
+    .nullish()
+    .describe("Day of the month or week (1 is Monday) on which a period begins. Default: 1."),
+  time_zone: budgetZoneField,
+};
+
+type Fields = z.infer<z.ZodObject<typeof teamBudgetFields>>;
+
+/** Returns whether a change says when the periods of a budget begin. */
+const movesPeriod = ({ period, reset_day: day, time_zone: zone }: Fields): boolean =>
+  period !== undefined || day !== undefined || zone !== undefined;
+
+/** Throws `bad_request` where a period is given without a limit to count in it. */
+export function assertBounded(fields: Fields): void {
+  if (!movesPeriod(fields) || typeof fields.limit === "number") return;
+  const param = fields.period === undefined ? "limit" : "period";
+  throw new GatewayError("bad_request", `${param}: a period needs a limit. Send limit as well.`, {
+    param,
+  });
+}
+
+const budgetFields = (
+  { id, name }: Team,
+  { limit, ...fields }: Fields & { limit: number },
+): BudgetFields => ({
+  name,
+  scope: "team",
+  subject: id,
+  period: periodOf({ ...fields, period: fields.period ?? "monthly" }),
+  timeZone: fields.time_zone ?? null,
+  action: "block",
+  limitNano: limitNano(limit),
+  thresholds: [50, 80, 100],
+  emails: [],
+  webhookUrl: null,
+});
+
+/**
+ * Gives a team the budget that the fields describe, in place of the one that it has. One without
+ * another period keeps its budget, with its alerts. Returns the team.
+ */
+export async function boundTeam(
+  { budgets, teamEditor }: Pick<Dependencies, "budgets" | "teamEditor">,
+  { team, fields }: { team: Team; fields: Fields },
+): Promise<Team> {
+  const { limit } = fields;
+  if (limit === undefined) return team;
+  const { workspaceId } = team;
+  const known = (await budgets.editor.list(workspaceId)).find(({ id }) => id === team.budgetId);
+  if (limit !== null && known !== undefined && !movesPeriod(fields)) {
+    const changes = { limitNano: limitNano(limit), action: "block" } as const;
+    await budgets.editor.change({ workspaceId, id: known.id }, changes);
+    return team;
+  }
+  const made =
+    limit === null
+      ? undefined
+      : await budgets.editor.create(workspaceId, budgetFields(team, { ...fields, limit }));
+  const changed = await teamEditor.change(team, { budgetId: made?.id ?? null });
+  if (known !== undefined) await budgets.editor.remove({ workspaceId, id: known.id });
+  return changed;
+}
+
+/** Removes every budget that counts a team. */
+export async function unboundTeam(
+  { budgets: { editor } }: Pick<Dependencies, "budgets">,
+  { id: teamId, workspaceId }: Team,
+): Promise<void> {
+  for (const { id, scope, subject } of await editor.list(workspaceId))
+    if (scope === "team" && subject === teamId) await editor.remove({ workspaceId, id });
+}
