@@ -19,6 +19,7 @@ const outlines: Readonly<Record<string, string>> = {
   "/runs": "M5 4v12a4 4 0 0 0 4 4h4M5 9h8M17 6v6M14 9h6M16 17h4v5h-4z",
   "/members":
     "M9 4a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7M3 20a6 6 0 0 1 12 0M16 5a3 3 0 0 1 0 6M18 14a6 6 0 0 1 3 6",
+  "/teams": "M12 3v5M5 21v-4h14v4M12 8v9M9 8h6V3H9zM3 21h4M17 21h4",
   "/security": "M12 3l7 3v5c0 5-3 8-7 10-4-2-7-5-7-10V6z",
   "/account": "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M5 20a7 7 0 0 1 14 0",
   "/customers": "M4 9l1.5-5h13L20 9M4 9v11h16V9M4 9h16M9 20v-6h6v6",

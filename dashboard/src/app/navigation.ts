@@ -47,6 +47,7 @@ export const groups: readonly { title?: string; entries: readonly Entry[] }[] = 
       { to: "/credits", label: "Credits", scope: "read:credits", key: "c" },
       { to: "/budgets", label: "Budgets", scope: "read:analytics", key: "b" },
       { to: "/members", label: "Members" },
+      { to: "/teams", label: "Teams", scope: "read:llm-keys" },
       { to: "/security", label: "Security", scope: "read:security" },
       { to: "/account", label: "Your account" },
     ],

@@ -217,6 +217,16 @@ const customer = createRoute({
     "CustomerPage",
   ),
 });
+const teams = createRoute({
+  getParentRoute: () => root,
+  path: "/teams",
+  component: lazyRouteComponent(() => import("../features/teams/teams-page.tsx"), "TeamsPage"),
+});
+const team = createRoute({
+  getParentRoute: () => root,
+  path: "/teams/$id",
+  component: lazyRouteComponent(() => import("../features/teams/team-page.tsx"), "TeamPage"),
+});
 const security = createRoute({
   getParentRoute: () => root,
   path: "/security",
@@ -267,6 +277,8 @@ export const router = createRouter({
     runs,
     run,
     customers,
+    teams,
+    team,
     customer,
     security,
     hub,

@@ -6,6 +6,7 @@ import { type Budget, type MadeBudget, type NewBudget, changeBudget, createBudge
 
 const scopes = [
   ["workspace", "the whole workspace"],
+  ["team", "one team"],
   ["key", "one key"],
   ["user", "one person"],
   ["model", "one model"],

@@ -1,0 +1,67 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { count } from "../../lib/format.ts";
+import { useScope } from "../../lib/session.ts";
+import { Modal } from "../../ui/overlay.tsx";
+import { PageHead } from "../../ui/page.tsx";
+import { Button, Card, Empty, Loaded, Name } from "../../ui/parts.tsx";
+import { Table } from "../../ui/table.tsx";
+import { type Team, teamsQuery } from "./api.ts";
+import { TeamForm } from "./team-form.tsx";
+import { TeamSpending } from "./team-spending.tsx";
+
+const columns = [
+  {
+    head: "Name",
+    cell: ({ id, name }: Team) => (
+      <Link to="/teams/$id" params={{ id }}>
+        <Name>{name}</Name>
+      </Link>
+    ),
+  },
+  { head: "Spent", cell: (team: Team) => <TeamSpending {...team} /> },
+  { head: "Period", cell: ({ period }: Team) => period },
+  { head: "Members", number: true, cell: ({ members }: Team) => count(members) },
+  { head: "Keys", number: true, cell: ({ keys }: Team) => count(keys) },
+  {
+    head: "Models",
+    cell: ({ allowed_models: models }: Team) =>
+      models === null ? "all" : <Name>{models.join(", ")}</Name>,
+  },
+];
+
+/** The teams of the workspace: what each spent of its limit, its people and its keys. */
+export function TeamsPage() {
+  const mayWrite = useScope("write:security");
+  const queries = useQueryClient();
+  const teams = useQuery(teamsQuery);
+  const [isNew, setNew] = useState(false);
+  const create = mayWrite ? <Button onClick={() => setNew(true)}>Create team</Button> : null;
+  return (
+    <>
+      <PageHead title="Teams">{create}</PageHead>
+      <Card flush>
+        <Loaded query={teams} height={240}>
+          {({ data: rows }) =>
+            rows.length === 0 ? (
+              <Empty action={create}>
+                No team yet. A team has keys, members, models and a limit of its own.
+              </Empty>
+            ) : (
+              <Table rows={rows} rowKey={({ id }) => id} caption="Teams" columns={columns} />
+            )
+          }
+        </Loaded>
+      </Card>
+      <Modal title="Create team" open={isNew} onClose={() => setNew(false)}>
+        <TeamForm
+          onDone={() => {
+            setNew(false);
+            void queries.invalidateQueries({ queryKey: ["teams"] });
+          }}
+        />
+      </Modal>
+    </>
+  );
+}
