@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { AccountBook } from "../../src/billing/ledger/account-book.ts";
 import type { SpentBy } from "../../src/billing/budgets/budget-watch.ts";
-import type { BlockingBudgets } from "../../src/billing/budgets/budget.ts";
+import type { BlockingBudgets } from "../../src/billing/budgets/blocking-budgets.ts";
 import { GrantStore, grantInsert, Grants } from "../../src/billing/credits/grants.ts";
 import { LedgerStore, type LedgerTables } from "../../src/billing/ledger/ledger-store.ts";
 import {

@@ -33,6 +33,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "test/end-to-end/mcp/conformance/tell-scenario.ts":
     "test/end-to-end/mcp/conformance/client-conformance.test.ts",
   "test/support/archive-until-killed.ts": "src/insights/archive/archiver.test.ts",
+  "test/support/report-until-killed.ts": "test/end-to-end/customers/killed-reports.test.ts",
   "test/support/clickhouse-server.ts": "test/support/clickhouse.ts",
   "test/support/bare-server.ts": "test/end-to-end/process/hostile-clients.test.ts",
   "test/support/heap-on-signal.ts":

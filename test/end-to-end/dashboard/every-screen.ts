@@ -23,6 +23,7 @@ export const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/batches", "developer"],
   ["/files", "developer"],
   ["/customers", "developer"],
+  ["/teams", "owner"],
   ["/security", "owner"],
   ["/hub", "developer"],
   ["/hub?group=hubs", "developer"],

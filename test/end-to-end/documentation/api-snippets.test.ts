@@ -72,6 +72,7 @@ const given: Readonly<Record<string, readonly [name: string, path: string]>> = {
   "POST /hubs/{slug}/items": ["ITEM", "slug"],
   "POST /conversations": ["CONVERSATION_ID", "id"],
   "POST /customers": ["CUSTOMER_ID", "id"],
+  "POST /teams": ["TEAM_ID", "id"],
   "POST /runs": ["RUN_ID", "data.id"],
   "POST /admin/incidents": ["INCIDENT_ID", "id"],
   "POST /security/ip-allowlist": ["IP_ALLOWLIST_ID", "id"],

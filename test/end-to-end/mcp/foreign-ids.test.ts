@@ -17,6 +17,7 @@ const real = {
   keyHash: "",
   prompt: "",
   customer: "",
+  team: "",
   hub: "private-tools",
   skill: "plane",
 };
@@ -35,6 +36,7 @@ describe.each(allEngines)("another workspace's records over MCP on %s", (_engine
       await json(own("POST", "/customers", { external_id: "private-customer" })),
       "id",
     );
+    real.team = textAt(await json(own("POST", "/teams", { name: "private-team" })), "id");
     await json(own("POST", "/hubs", { name: "Private tools", slug: real.hub }));
     await json(own("POST", "/skills", { body: skillDocument(real.skill), hub: real.hub }));
     await json(stranger("POST", "/hubs", { name: "Own", slug: "strangers" }));
@@ -54,6 +56,7 @@ describe.each(allEngines)("another workspace's records over MCP on %s", (_engine
     star_prompt: () => [{ prompt_id: real.prompt }],
     fork_prompt: () => [{ prompt_id: real.prompt }],
     get_customer: () => [{ id: real.customer }, { id: "private-customer" }],
+    get_team: () => [{ id: real.team }, { id: "private-team" }],
     get_hub: () => [{ slug: real.hub }],
     publish_skill: () => [{ body: skillDocument("foreign"), hub: real.hub }],
     hub_add_item: () => [{ hub: real.hub, body: "# Foreign" }],

@@ -39,6 +39,8 @@ export const toolContract: Record<string, ToolRow> = {
     given: { id: "none" },
     required: ["id"],
   },
+  list_teams: { scope: "read:llm-keys" },
+  get_team: { scope: "read:llm-keys", refused: true, given: { id: "none" }, required: ["id"] },
   get_system_status: { scope: null },
   list_conversations: { scope: "read:llm-keys" },
   publish_prompt: {

@@ -103,4 +103,43 @@ describe.skipIf(!hasRedis)(`customers on several gateways${redisMissing}`, () =>
     );
     expect(Number(charged?.["cost"])).toBe(customers * affordable * costNano);
   }, 1_800_000);
+
+  test("a team's limit, models and keys hold at every gateway", async () => {
+    const [one, other] = nodes.gateways;
+    const team = await manage(one, "/teams", {
+      body: { name: "Shared", limit: limitNano / 1e9, time_zone: "Asia/Kathmandu" },
+    });
+    const id = textAt(team, "id");
+    const keys = [
+      await createKey(nodes.gateways, { team_id: id }),
+      await createKey(nodes.gateways, { team_id: id }),
+    ];
+    const ask = async (index: number): Promise<number> => {
+      const response = await fetch(`${(index % 2 === 0 ? one : other).url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${keys[index % 3 === 0 ? 0 : 1]?.key}` },
+        body: JSON.stringify(request),
+      });
+      await response.text();
+      return response.status;
+    };
+    const most = Math.floor(limitNano / costNano);
+    let served = 0;
+    const askOnce = async (index: number): Promise<void> => {
+      if ((await ask(index)) === 200) served += 1;
+    };
+    await parallel({ count: 60, atOnce: 30 }, askOnce);
+    await parallel({ count: 2 * most, atOnce: 1 }, askOnce);
+    expect(served).toBe(most);
+    const spent = async (gateway: GatewayProcess): Promise<number> =>
+      nano(at(await manage(gateway, `/teams/${id}`, { method: "GET" }), "spent"));
+    expect([await spent(one), await spent(other)]).toEqual([most * costNano, most * costNano]);
+    const change = (body: object) => manage(one, `/teams/${id}`, { method: "PATCH", body });
+    await change({ limit: 1 });
+    await until(async () => (await ask(1)) === 200, { patienceMs: 50_000, what: "a higher limit" });
+    await change({ allowed_models: ["acme/none"] });
+    await until(async () => (await ask(1)) === 403, { patienceMs: 50_000, what: "fewer models" });
+    await manage(one, `/teams/${id}?keys=keep`, { method: "DELETE" });
+    await until(async () => (await ask(1)) === 200, { patienceMs: 50_000, what: "no team" });
+  }, 240_000);
 });

@@ -23,6 +23,8 @@ export interface FakeStripe {
   url: string;
   requests: StripeRequest[];
   nextFault: StripeFault | undefined;
+  /** Called with the number of requests so far, once one was executed and before it is answered. */
+  whenAsked(count: number): void;
   stop(): Promise<void>;
 }
 
@@ -41,6 +43,7 @@ export function startFakeStripe(nowMs: () => number = () => Date.now()): FakeStr
     url: "",
     requests: [],
     nextFault: undefined,
+    whenAsked: () => undefined,
     stop: () => server.stop(true),
   };
   const answer = (request: StripeRequest): Answer => {
@@ -70,6 +73,7 @@ export function startFakeStripe(nowMs: () => number = () => Date.now()): FakeStr
       const lost = fake.nextFault === "answer-lost" && request.method === "POST";
       if (lost) fake.nextFault = undefined;
       const { status, body } = answer(request);
+      fake.whenAsked(fake.requests.length);
       return lost ? new Response("lost", { status: 500 }) : Response.json(body, { status });
     },
   });
