@@ -252,7 +252,7 @@ async function openParts(settings: AppSettings, tools: AppTools): Promise<Parts>
     ...core,
     files,
     upstream: inference.upstream,
-    catalog: catalog.snapshot,
+    catalog: inference.catalog,
     logger: tools.logger,
   });
   const payments = await buildPayments(settings, { ...tools, storage, account, insights, clock });

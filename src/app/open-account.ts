@@ -39,6 +39,11 @@ import { openPeople, type People, type PeopleSettings } from "../identity/people
 import type { PeopleTables } from "../identity/people/people-tables.ts";
 import { UserEditor } from "../identity/people/user-editor.ts";
 import { openPresets, type Presets, type PresetTables } from "../identity/presets/preset-store.ts";
+import {
+  openAliases,
+  type Aliases,
+  type AliasTables,
+} from "../identity/workspaces/workspace-aliases.ts";
 import { bootstrap, type BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
 import { revokeCredentials } from "../identity/workspaces/revoke-credentials.ts";
 import {
@@ -127,6 +132,7 @@ export type AccountTables = KeyTables &
   PeopleTables &
   LedgerTables &
   PresetTables &
+  AliasTables &
   ByokTables &
   SecurityTables &
   IdempotencyTables &
@@ -197,7 +203,7 @@ interface AccountOptions {
 }
 
 /** Every part of the account plane. */
-export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Presets, Byok {
+export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Presets, Aliases, Byok {
   /** The workspace whose management keys are operators' keys. */
   operatorWorkspaceId: string;
   /** Closes months of the ledger. */
@@ -234,7 +240,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
     database: database.withTables(),
     loadParents: () => keys.llmKeys.loadParents(),
   });
-  const { presets, byok, ...first } = await loadMemory(options, { keys, ledger });
+  const { presets, aliases, byok, ...first } = await loadMemory(options, { keys, ledger });
   const { mintFirstKey, firstWorkspaceId } = await bootstrap(
     { ...keys, ...ledger, minter: keys.llmKeyMinter, clock },
     { settings: options.bootstrap, existing: first.workspaces, hasKeys: first.hasKeys },
@@ -260,6 +266,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
     ...credits,
     ...byok,
     ...presets,
+    ...aliases,
     closedMonths: new ClosedMonths({ database: database.withTables(), encryptionKey }),
     people,
     referrals,
@@ -326,15 +333,25 @@ const openAccountCustomers = (
     onError: options.onCustomerError,
   });
 
-/** Loads credentials, balances, presets and provider keys in parallel. */
+/** What is loaded before the first request. */
+interface LoadedMemory {
+  workspaces: Workspace[];
+  hasKeys: boolean;
+  presets: Presets;
+  aliases: Aliases;
+  byok: Byok;
+}
+
+/** Loads credentials, balances, presets, aliases and provider keys in parallel. */
 async function loadMemory(
   { database, clock, encryptionKey, masterSecrets, onProviderKeyError }: AccountOptions,
   { keys, ledger }: { keys: Keys; ledger: OpenedLedger },
-): Promise<{ workspaces: Workspace[]; hasKeys: boolean; presets: Presets; byok: Byok }> {
-  const [{ workspaces, hasKeys }, , presets, byok] = await Promise.all([
+): Promise<LoadedMemory> {
+  const [{ workspaces, hasKeys }, , presets, aliases, byok] = await Promise.all([
     loadCredentials(keys.directory, { ...keys, teams: keys.teamStore }),
     ledger.load(),
     openPresets(database.withTables(), clock),
+    openAliases(database.withTables(), clock),
     openByok({
       database: database.withTables(),
       clock,
@@ -343,7 +360,7 @@ async function loadMemory(
       onError: onProviderKeyError,
     }),
   ]);
-  return { workspaces, hasKeys, presets, byok };
+  return { workspaces, hasKeys, presets, aliases, byok };
 }
 
 /**

@@ -5,6 +5,7 @@ import { ProviderKeyStore } from "../byok/provider-key-editor.ts";
 import { PresetStore, type PresetDirectory } from "../identity/presets/preset-store.ts";
 import { PrivacyStore, type PrivacyDirectory } from "../identity/workspaces/privacy.ts";
 import type { TeamStore } from "../identity/teams/team-store.ts";
+import { AliasStore, type AliasDirectory } from "../identity/workspaces/workspace-aliases.ts";
 import { WorkspaceStore } from "../identity/workspaces/workspace-store.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { SharedChannel } from "../platform/shared-state/shared-channel.ts";
@@ -21,6 +22,7 @@ import type { KeyVault } from "../platform/vault/key-vault.ts";
 interface MemoryParts {
   directory: CredentialDirectory;
   presets: PresetDirectory;
+  aliases: AliasDirectory;
   providerKeys: ProviderKeyDirectory;
   vault: KeyVault;
   allowlist: IpAllowlist;
@@ -31,6 +33,7 @@ interface MemoryParts {
     llmKeys: LlmKeyStore;
     managementKeys: ManagementKeyStore;
     presets: PresetStore;
+    aliases: AliasStore;
     providerKeys: ProviderKeyStore;
     allowlist: IpAllowlistStore;
     privacy: PrivacyStore;
@@ -57,14 +60,15 @@ class WorkspaceMemory {
 
   /** Sets the listener for every workspace that this process changes. */
   onChange(listener: (workspaceId: string) => void): void {
-    const { directory, presets, providerKeys, allowlist, privacy, budgets } = this.parts;
+    const { directory, presets, aliases, providerKeys, allowlist, privacy, budgets } = this.parts;
     const told = (workspaceId: string): void => {
       if (this.isReplacing) return;
       const changes = this.changesWhileReading.get(workspaceId);
       if (changes !== undefined) this.changesWhileReading.set(workspaceId, changes + 1);
       listener(workspaceId);
     };
-    for (const part of [directory, presets, providerKeys, allowlist, budgets]) part.onChange = told;
+    for (const part of [directory, presets, aliases, providerKeys, allowlist, budgets])
+      part.onChange = told;
     privacy.onChange = (ownerId) => told(directory.llmKeyById(ownerId)?.workspaceId ?? ownerId);
   }
 
@@ -100,6 +104,7 @@ class WorkspaceMemory {
       managementKeys,
       teams,
       presets,
+      aliases,
       providerKeys,
       allowed,
       demands,
@@ -110,6 +115,7 @@ class WorkspaceMemory {
       stores.managementKeys.list(workspaceId, { includeInvalid: false, nowMs: nowMs() }),
       stores.teams.list(workspaceId),
       stores.presets.list(workspaceId),
+      stores.aliases.list(workspaceId),
       stores.providerKeys.list(workspaceId),
       stores.allowlist.list(workspaceId),
       stores.privacy.list(workspaceId),
@@ -125,6 +131,7 @@ class WorkspaceMemory {
           teams,
         });
       parts.presets.replaceWorkspace(workspaceId, presets);
+      parts.aliases.replaceWorkspace(workspaceId, aliases);
       parts.providerKeys.replaceWorkspace(workspaceId, providerKeys);
       parts.allowlist.put(workspaceId, allowed);
       parts.budgets.replaceWorkspace(workspaceId, budgets);
@@ -289,6 +296,7 @@ export function openSharedChanges(
     Account,
     | "directory"
     | "presets"
+    | "aliases"
     | "providerKeyDirectory"
     | "providerKeyVault"
     | "security"
@@ -310,6 +318,7 @@ export function openSharedChanges(
   const {
     directory,
     presets,
+    aliases,
     providerKeyDirectory,
     providerKeyVault,
     security,
@@ -319,6 +328,7 @@ export function openSharedChanges(
   const memory = new WorkspaceMemory({
     directory,
     presets,
+    aliases,
     providerKeys: providerKeyDirectory,
     vault: providerKeyVault,
     allowlist: security.allowlist,
@@ -329,6 +339,7 @@ export function openSharedChanges(
       llmKeys,
       managementKeys,
       presets: new PresetStore(database.withTables()),
+      aliases: new AliasStore(database.withTables()),
       providerKeys: new ProviderKeyStore(database.withTables()),
       allowlist: new IpAllowlistStore(database.withTables()),
       privacy: new PrivacyStore(database.withTables()),

@@ -160,6 +160,7 @@ const exportedPaths = {
   keys: "/keys?include_disabled=true",
   management_keys: "/management-keys?include_invalid=true",
   presets: "/presets",
+  aliases: "/aliases",
   credits: "/credits",
   budgets: "/budgets",
   provider_keys: "/auth/byok",

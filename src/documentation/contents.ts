@@ -148,8 +148,9 @@ export const writtenSections: readonly Section[] = [
       },
       {
         slug: "presets",
-        title: "Presets",
-        keywords: "preset prompt template system prompt saved settings",
+        title: "Presets and names",
+        keywords:
+          "preset prompt template system prompt saved settings alias model name canary weight",
       },
       {
         slug: "routing",
@@ -211,6 +212,21 @@ export const writtenSections: readonly Section[] = [
         slug: "from-openrouter",
         title: "Coming from OpenRouter",
         keywords: "openrouter migrate import",
+      },
+      {
+        slug: "from-tensorzero",
+        title: "Coming from TensorZero",
+        keywords: "tensorzero migrate import tensorzero.toml functions variants",
+      },
+      {
+        slug: "from-helicone",
+        title: "Coming from Helicone's AI gateway",
+        keywords: "helicone migrate import ai-gateway router",
+      },
+      {
+        slug: "from-bifrost",
+        title: "Coming from Bifrost",
+        keywords: "bifrost migrate import config.json virtual keys governance",
       },
       {
         slug: "from-openai",

@@ -10,6 +10,7 @@ import type { CredentialDirectory } from "../identity/keys/credential-directory.
 import type { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
 import type { ManagementKeyEditor, ManagementKeyStore } from "../identity/keys/management-keys.ts";
 import type { PresetDirectory, PresetEditor } from "../identity/presets/preset-store.ts";
+import type { AliasDirectory, AliasEditor } from "../identity/workspaces/workspace-aliases.ts";
 import type { WorkspaceEditor } from "../identity/workspaces/workspace-store.ts";
 import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
 import type { GrantStore, Grants } from "../billing/credits/grants.ts";
@@ -146,6 +147,8 @@ export interface Dependencies {
   workspaceEditor: WorkspaceEditor;
   presets: PresetDirectory;
   presetEditor: PresetEditor;
+  aliases: AliasDirectory;
+  aliasEditor: AliasEditor;
   providerKeys: ProviderKeys;
   providerKeyDirectory: ProviderKeyDirectory;
   providerKeyEditor: ProviderKeyEditor;

@@ -64,6 +64,7 @@ import {
   listPresetVersions,
   restorePresetVersion,
 } from "./account/presets.ts";
+import { changeAlias, createAlias, deleteAlias, getAlias, listAliases } from "./account/aliases.ts";
 import { changePrivacy, getPrivacy } from "./security/privacy.ts";
 import {
   changePassword,
@@ -389,6 +390,11 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   deletePreset,
   listPresetVersions,
   restorePresetVersion,
+  createAlias,
+  listAliases,
+  getAlias,
+  changeAlias,
+  deleteAlias,
   createProviderKey,
   testNewProviderKey,
   testProviderKey,

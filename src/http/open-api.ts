@@ -315,7 +315,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   Operations: "Liveness, readiness, metrics and this document.",
   Pages: "Pages for browsers.",
   Payments: "Top-ups, automatic top-ups and invoices.",
-  Presets: "Named sets of request settings.",
+  Presets: "Named sets of request settings, and names of models.",
   Security: "Address ranges, privacy, findings and the audit log.",
   "Signing in": "Sessions: passwords, passkeys, second factors and sign-in at providers.",
 };

@@ -120,7 +120,7 @@ export function buildBatches(
     upstream: UpstreamClient;
     storage: Storage<AppTables>;
     shared: Shared | undefined;
-    catalog(): CatalogSnapshot;
+    catalog(workspaceId?: string): CatalogSnapshot;
     files: Files;
     clock: Clock;
     logger: Logger;
@@ -163,7 +163,7 @@ export function buildBatches(
       return connected;
     }, running),
     callerOf: (keyId) => account.directory.liveLlmKey(keyId, clock.nowMs()),
-    refuseModel: (caller, model) => refuseModel(catalog(), caller, model),
+    refuseModel: (caller, model) => refuseModel(catalog(caller.workspace.id), caller, model),
     concurrency,
     requestsInProgress() {
       let count = ledger.openHoldCount - (provider?.holds.size ?? 0);

@@ -7,7 +7,9 @@ import type { Referrals } from "../../billing/referrals/referrals.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Security } from "../../access/open-security.ts";
 import type { AppSettings } from "../settings-of.ts";
+import type { AliasDirectory } from "../../identity/workspaces/workspace-aliases.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
+import { withWorkspaceNames } from "../../inference/catalog/workspace-names.ts";
 import type {
   InferenceDependencies,
   InferenceObserver,
@@ -48,6 +50,7 @@ export function buildInference(
   parts: AppTools & {
     clock: Clock;
     catalog(): CatalogSnapshot;
+    aliases: Pick<AliasDirectory, "targetsOf">;
     ledger: LedgerPort;
     commits: CommitQueue;
     insights: Insights;
@@ -63,7 +66,10 @@ export function buildInference(
   if (shared !== undefined) shareOutages(health, shared.channel);
   const upstream = new UpstreamClient({ clock, network: networkOf(settings) });
   return {
-    catalog,
+    catalog: (workspaceId) =>
+      workspaceId === undefined
+        ? catalog()
+        : withWorkspaceNames(catalog(), parts.aliases.targetsOf(workspaceId)),
     ledger,
     uncollected: new UncollectedCharges({ ...parts, reports: observeUncollected(parts) }),
     chargesStall: () => !parts.commits.admits(),

@@ -21,6 +21,7 @@ import {
 import {
   isListedFor,
   catalogEndpoint,
+  catalogFor,
   modelsToList,
   shownObject,
   subRoute,
@@ -285,7 +286,7 @@ export const listModels = defineEndpoint<
     const volumes = wanted.sort === "usage" ? await routeHistory.weeklyRequests() : undefined;
     const all = wanted.all && caller.kind !== "anonymous";
     const among = all ? inference.catalog().models.values() : modelsToList(deps, caller);
-    const models = selectModels([...among, ...namedModels(inference.catalog())], {
+    const models = selectModels([...among, ...namedModels(catalogFor(deps, caller))], {
       // A caller without a key cannot bring one for a provider either, so rows that need it are
       // left out.
       query: { ...wanted, all },

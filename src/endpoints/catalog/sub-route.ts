@@ -56,7 +56,7 @@ export const subRoute =
     const slug = slugOf(context);
     const isModel = elsewhere !== undefined && !slug.includes("/");
     const model = shownModel(
-      deps.inference.catalog(),
+      catalogFor(deps, context.caller),
       isModel ? `${slug}/${elsewhere.name}` : slug,
     );
     return context.json(await (isModel ? elsewhere.tell : tell)(model, deps, context));
@@ -84,6 +84,13 @@ export function shownModel(catalog: CatalogSnapshot, id: string): CatalogModel {
     throw new GatewayError("not_found", `There is no model ${id} in the catalog.`);
   return model;
 }
+
+/** Returns the catalog with the names of the caller's workspace. */
+export const catalogFor = (
+  { inference }: Pick<Dependencies, "inference">,
+  caller: Caller,
+): CatalogSnapshot =>
+  inference.catalog(caller.kind === "anonymous" ? undefined : caller.workspace.id);
 
 /** Returns the slug of a model in a path: two segments, or one that is percent-encoded. */
 const slugOf = (context: RequestContext<undefined>): string =>

@@ -12,7 +12,13 @@ import {
 import { googleGenerate } from "../../inference/dialects/google-generate/index.ts";
 import { namedModels } from "../../inference/routing/resolve-models.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { catalogEndpoint, isListedFor, modelsToList, shownModel } from "../catalog/sub-route.ts";
+import {
+  catalogEndpoint,
+  catalogFor,
+  isListedFor,
+  modelsToList,
+  shownModel,
+} from "../catalog/sub-route.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { listPaths, modelOf, modelPaths } from "./paths.ts";
 
@@ -111,7 +117,7 @@ const shared = {
 function listedFor(context: RequestContext, deps: Pick<Dependencies, "inference">): CatalogModel[] {
   const { caller } = context;
   const wanted = parseModelListQuery(new URLSearchParams());
-  const named = namedModels(deps.inference.catalog());
+  const named = namedModels(catalogFor(deps, caller));
   return selectModels([...modelsToList(deps, caller), ...named], {
     query: wanted,
     isRoutable: isListedFor(deps, caller, wanted),
@@ -142,5 +148,7 @@ export const geminiModel = defineEndpoint<Pick<Dependencies, "inference">>({
   summary: "Show a model in Google's form.",
   response: entrySchema,
   handle: (context, deps) =>
-    context.json(googleModelEntry(shownModel(deps.inference.catalog(), modelOf(context.request)))),
+    context.json(
+      googleModelEntry(shownModel(catalogFor(deps, context.caller), modelOf(context.request))),
+    ),
 });

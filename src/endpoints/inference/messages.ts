@@ -205,13 +205,13 @@ function worded(
 
 /** Runs an endpoint of Messages, and renames its errors to the contract's codes. */
 async function inMessagesWords<Result>(
-  { body }: Pick<InferenceCall, "body">,
+  { body, caller }: Pick<InferenceCall, "body" | "caller">,
   { inference }: Pick<Dependencies, "inference">,
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await work();
   } catch (thrown) {
-    throw worded(thrown, { catalog: inference.catalog(), body });
+    throw worded(thrown, { catalog: inference.catalog(caller.workspace.id), body });
   }
 }

@@ -45,7 +45,7 @@ export function mediaSurfaceOf(
   const id = slug === undefined ? model : (config?.model ?? config?.models?.[0]);
   if (id === undefined) return undefined;
   try {
-    const { surface } = resolveModel(inference.catalog(), id).model;
+    const { surface } = resolveModel(inference.catalog(workspace.id), id).model;
     return Object.hasOwn(presetSettings, surface) ? (surface as MediaSurface) : undefined;
   } catch (error) {
     if (error instanceof GatewayError) return undefined;

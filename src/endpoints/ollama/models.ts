@@ -4,7 +4,7 @@ import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { namedModels } from "../../inference/routing/resolve-models.ts";
 import { modelIdOf } from "../../inference/surfaces/ollama/chat-request.ts";
-import { isListedFor, modelsToList, shownModel } from "../catalog/sub-route.ts";
+import { catalogFor, isListedFor, modelsToList, shownModel } from "../catalog/sub-route.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { encodeOllamaError, ollamaDoor } from "./door.ts";
 
@@ -42,7 +42,8 @@ function listedModels(
   deps: Pick<Dependencies, "inference">,
 ): CatalogModel[] {
   const isListed = isListedFor(deps, context.caller);
-  const among = [...modelsToList(deps, context.caller), ...namedModels(deps.inference.catalog())];
+  const { caller } = context;
+  const among = [...modelsToList(deps, caller), ...namedModels(catalogFor(deps, caller))];
   return among.filter(
     (model) =>
       (model.surface === "chat" || model.surface === "embeddings") &&
@@ -110,7 +111,7 @@ export const ollamaShow = defineEndpoint<Pick<Dependencies, "inference">>({
   async handle(context, deps) {
     const body = parseJsonObject(await readJsonText(context.request, bodyBytesMax));
     const id = modelIdOf(body["model"] ?? body["name"]);
-    return context.json(shownDetails(shownModel(deps.inference.catalog(), id)));
+    return context.json(shownDetails(shownModel(catalogFor(deps, context.caller), id)));
   },
 });
 

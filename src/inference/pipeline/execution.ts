@@ -409,7 +409,8 @@ export type DisconnectPolicy = "abort" | "drain";
 
 /** The dependencies of serving requests, built once. */
 export interface InferenceDependencies {
-  catalog(): CatalogSnapshot;
+  /** Returns the catalog, with a workspace's own names of models where its id is passed. */
+  catalog(workspaceId?: string): CatalogSnapshot;
   ledger: LedgerPort;
   /** Whether the database has stopped taking charges. */
   chargesStall(): boolean;

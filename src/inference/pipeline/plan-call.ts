@@ -85,7 +85,7 @@ export function modelFor(
   { id, caller, assertServes }: Pick<InferenceCall, "caller" | "assertServes"> & { id: string },
 ): ResolvedModel {
   assertPlausibleId(id);
-  const resolved = resolveModel(deps.catalog(), id);
+  const resolved = resolveModel(deps.catalog(caller.workspace.id), id);
   assertModelAllowed(caller, resolved.model);
   assertServes(resolved.model);
   return resolved;
@@ -137,8 +137,8 @@ function modelIdsOf({ model, models }: InferenceCall["body"]): readonly string[]
  * such a name adds and that the key may not use does not count.
  */
 function askedIds(deps: PlanDependencies, call: InferenceCall): readonly string[] {
-  const catalog = deps.catalog();
   const { caller, body } = call;
+  const catalog = deps.catalog(caller.workspace.id);
   const facts = (): AliasFacts => ({
     key: caller.key,
     headerOf: (name) => call.headerOf?.(name) ?? null,
@@ -167,7 +167,8 @@ function isUsable(
   { id, caller }: { id: string; caller: LlmKeyCaller },
 ): boolean {
   try {
-    return isModelAllowed(caller.key.allowedModels, resolveModel(deps.catalog(), id).model);
+    const { model } = resolveModel(deps.catalog(caller.workspace.id), id);
+    return isModelAllowed(caller.key.allowedModels, model);
   } catch {
     return false;
   }

@@ -8,25 +8,32 @@ const text = z.string().min(1).max(256);
 /** What a request must say for an entry to count: each named member has to match. */
 const conditionSchema = z
   .strictObject({
-    /** The name or the hash of the key. */
-    key: text,
-    /** A tag of the request: in `metadata.tags`, or in the header of tags. */
-    tag: text,
-    /** Request headers by name, with their values. */
-    header: z.record(text, z.string().max(1_024)),
-    /** Members of the request's `metadata`, with their values. */
-    metadata: z.record(text, z.union([z.string().max(1_024), z.number(), z.boolean()])),
+    key: text.describe("The name or the hash of the key."),
+    tag: text.describe("A tag of the request: in `metadata.tags`, or in the header of tags."),
+    header: z
+      .record(text, z.string().max(1_024))
+      .describe("Request headers by name, with their values."),
+    metadata: z
+      .record(text, z.union([z.string().max(1_024), z.number(), z.boolean()]))
+      .describe("Members of the request's `metadata`, with their values."),
   })
   .partial();
 
 const entrySchema = z.strictObject({
-  model: z.union([modelName, z.array(modelName).min(1).max(10)]),
-  weight: z.number().positive("expected a weight above 0").max(1_000_000).optional(),
-  when: conditionSchema.optional(),
+  model: z
+    .union([modelName, z.array(modelName).min(1).max(10)])
+    .describe("The model, or a list of which the others are fallbacks."),
+  weight: z
+    .number()
+    .positive("expected a weight above 0")
+    .max(1_000_000)
+    .optional()
+    .describe("The share of the requests, relative to the other weights."),
+  when: conditionSchema.optional().describe("What a request must say for the entry to count."),
 });
 
 /** What a name means: a model; a list of fallbacks; or entries with weights or conditions. */
-const aliasTargetSchema = z.union([
+export const aliasTargetSchema = z.union([
   modelName,
   z
     .array(z.union([modelName, entrySchema]))
@@ -35,7 +42,7 @@ const aliasTargetSchema = z.union([
 ]);
 
 /** A name without an owner, so that it can be no model's id. */
-const aliasNameSchema = z
+export const aliasNameSchema = z
   .string()
   .regex(/^[a-zA-Z0-9][\w.:-]{0,127}$/, "expected a name of letters, digits, dots and dashes");
 

@@ -65,6 +65,7 @@ const given: Readonly<Record<string, readonly [name: string, path: string]>> = {
   "POST /batches": ["BATCH_ID", "id"],
   "POST /messages/batches": ["MESSAGE_BATCH_ID", "id"],
   "POST /presets": ["PRESET_SLUG", "slug"],
+  "POST /aliases": ["ALIAS_NAME", "name"],
   "POST /auth/byok": ["KEY_ID", "id"],
   "POST /prompts": ["PROMPT_ID", "id"],
   "POST /skills": ["SKILL_ID", "id"],

@@ -21,6 +21,7 @@ import { senderDays } from "./2026-11-28-sender-days.ts";
 import { storedBatches } from "./2026-11-28-stored-batches.ts";
 import { storedFiles } from "./2026-11-28-stored-files.ts";
 import { watchedBatches } from "./2026-11-28-watched-batches.ts";
+import { workspaceAliases } from "./accounts/2026-11-28-workspace-aliases.ts";
 import { storedProviderBatches } from "./2026-11-28-stored-provider-batches.ts";
 import { providerBatchesInParts } from "./2026-11-29-provider-batches-in-parts.ts";
 
@@ -51,6 +52,7 @@ export const migrations: readonly Migration[] = [
   storedProviderBatches,
   teams,
   watchedBatches,
+  workspaceAliases,
   zonedBudgets,
   providerBatchesInParts,
 ];
