@@ -18,7 +18,7 @@ import { addToRun, endRun, listRuns, showRun } from "./run-commands.ts";
 import { addToTeam, createTeam, listTeams, showTeam } from "./team-commands.ts";
 import { CommandError, Terminal, type CommandContext } from "./terminal.ts";
 import { doctor } from "./doctor.ts";
-import type { ImportOptions } from "./import/import-command.ts";
+import type { ImportOptions, ImportSource } from "./import/import-command.ts";
 import { readConfiguration } from "../app/settings-of.ts";
 
 /** Shells with a completion script. */
@@ -425,7 +425,7 @@ function addImport(line: CommandLine): void {
     .description(
       "read another gateway's configuration: write switchyard.yaml, create keys and presets",
     );
-  const add = (source: "litellm" | "portkey" | "openrouter" | "openai-env", what: string): void => {
+  const add = (source: ImportSource, what: string): void => {
     const own = command
       .command(source)
       .argument(source === "openai-env" ? "[files...]" : "<files...>", what)
@@ -441,6 +441,9 @@ function addImport(line: CommandLine): void {
   add("litellm", "config.yaml");
   add("portkey", "configs, virtual keys and API keys as the API answers with them");
   add("openrouter", "the answers of GET /keys and GET /presets");
+  add("tensorzero", "tensorzero.toml, or the files that it is split into");
+  add("helicone", "the configuration of Helicone's AI gateway, such as ai-gateway-config.yaml");
+  add("bifrost", "config.json");
   add("openai-env", "a .env file; the environment where none is named");
 }
 

@@ -12,16 +12,27 @@ import {
 import { systemClock } from "../../platform/kernel/clock.ts";
 import { type GatewayApi, withAccount } from "../gateway-api.ts";
 import { type CommandContext, CommandError, type Terminal } from "../terminal.ts";
-import { ImportPlan } from "./import-plan.ts";
+import { canBeAlias, ImportPlan } from "./import-plan.ts";
 import { LiteLlmImport } from "./litellm.ts";
+import { BifrostImport } from "./bifrost/bifrost.ts";
+import { HeliconeImport } from "./helicone.ts";
 import { OpenAiEnvironmentImport } from "./openai-env.ts";
 import { OpenRouterImport } from "./openrouter.ts";
 import { PortkeyImport } from "./portkey.ts";
 import { type ImportFinding, SourceDocument } from "./source-document.ts";
+import { TensorZeroImport } from "./tensorzero/tensorzero.ts";
+import { readToml } from "./tensorzero/toml-document.ts";
+
+/** What reads files that are YAML or JSON, by source. */
+const readers = {
+  portkey: PortkeyImport,
+  openrouter: OpenRouterImport,
+  helicone: HeliconeImport,
+  bifrost: BifrostImport,
+} as const;
 
 /** The sources of an import. */
-const importSources = ["litellm", "portkey", "openrouter", "openai-env"] as const;
-export type ImportSource = (typeof importSources)[number];
+export type ImportSource = keyof typeof readers | "litellm" | "tensorzero" | "openai-env";
 
 /** The options of an import. */
 export interface ImportOptions {
@@ -68,6 +79,7 @@ function readSources(
 ): SourceDocument[] {
   const read = (file: string): SourceDocument => {
     const path = resolve(context.workingDirectory, file);
+    if (source === "tensorzero") return readToml(path);
     if (source !== "openai-env") return SourceDocument.read(path);
     if (!existsSync(path)) throw new CommandError(`cannot read ${file}`, 2);
     return new SourceDocument(path, parseEnv(readFileSync(path, "utf8")) as Record<string, string>);
@@ -89,17 +101,23 @@ function readSources(
     return [...reader.sources, ...(keyList === undefined ? [] : [keyList])];
   }
   const sources = [first, ...others];
-  (source === "portkey" ? new PortkeyImport(plan) : new OpenRouterImport(plan)).run(sources);
+  const Reader = source === "tensorzero" ? TensorZeroImport : readers[source];
+  new Reader(plan).run(sources);
   return sources;
 }
 
 /** Returns the configuration as YAML, checked as at a start. Throws `ConfigurationError`. */
 function configurationText(plan: ImportPlan, from: string, file: string): string {
-  const named = lostNames(plan).flatMap(({ name, id }) => (canBeAlias(name) ? [[name, id]] : []));
+  const aliases = Object.fromEntries([
+    ...plan.aliases,
+    ...lostNames(plan).flatMap(({ name, id }) =>
+      canBeAlias(name) && !plan.aliases.has(name) ? [[name, id] as const] : [],
+    ),
+  ]);
   const text = `# Written by: switchyard import ${from}\n# switchyard check reads it, switchyard doctor asks its providers.\n${stringify(
     {
       ...(plan.providers.length > 0 && { providers: plan.providers }),
-      ...(named.length > 0 && { aliases: Object.fromEntries(named) }),
+      ...(Object.keys(aliases).length > 0 && { aliases }),
     },
     { lineWidth: 120, aliasDuplicateObjects: false },
   )}`;
@@ -113,9 +131,6 @@ function configurationText(plan: ImportPlan, from: string, file: string): string
   if (problems.length > 0) throw new ConfigurationError(problems);
   return text;
 }
-
-/** Returns whether `aliases:` may have a name: it has no owner, so that it is no model's id. */
-const canBeAlias = (name: string): boolean => /^[a-zA-Z0-9][\w.:-]{0,127}$/.test(name);
 
 /** A name that clients use and that would mean another model here, or none. */
 interface LostName {

@@ -7,6 +7,7 @@ import {
 import { makerOfName } from "../../inference/catalog/model-names.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerDefinitions } from "../../inference/providers/index.ts";
+import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import { isOwnServer } from "./server-address.ts";
 
 /** The body of a request that creates a record of the account. */
@@ -75,6 +76,8 @@ export class ImportPlan {
   readonly budgets: NewRecord[] = [];
   /** Names that clients use, and the ids that they are to mean. */
   readonly names = new Map<string, string>();
+  /** Names that mean several models, by weight, by condition or as fallbacks. */
+  readonly aliases = new Map<string, AliasTarget>();
   /** The time of the import, by which keys have expired. */
   readonly nowMs: number;
   private readonly catalog: CatalogSnapshot;
@@ -106,6 +109,14 @@ export class ImportPlan {
     const known = this.catalog.models.has(plain) ? plain : this.catalog.aliases?.get(plain);
     if (known !== undefined) return known;
     return /^[^/]+\/./.test(plain) ? plain : `${makerOfName(plain) ?? vendor}/${plain}`;
+  }
+
+  /** Returns whether a model of an id is in the catalog or was added. */
+  knows(id: string): boolean {
+    return (
+      this.catalog.models.has(id) ||
+      this.providers.some(({ models = [] }) => models.some((model) => model.id === id))
+    );
   }
 
   /** Returns a slug that no other preset of the plan has. */
@@ -303,6 +314,13 @@ const ownServerDialects = {
   embeddings: "openai-embeddings",
   moderations: "openai-moderations",
 } as const satisfies ConfiguredProvider["dialect"];
+
+/** Whether the gateway knows a provider. */
+export const isKnownVendor = (name: string): boolean =>
+  providerDefinitions.some(({ id }) => id === name);
+
+/** Returns whether `aliases:` may have a name: it has no owner, so that it is no model's id. */
+export const canBeAlias = (name: string): boolean => /^[a-zA-Z0-9][\w.:-]{0,127}$/.test(name);
 
 /** Whether requests to a provider can be signed with a cloud account, which it has only once. */
 export const isSigned = (vendor: string | undefined): boolean =>

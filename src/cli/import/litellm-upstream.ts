@@ -5,7 +5,8 @@ import {
   type Upstream,
   vendorAt,
 } from "./import-plan.ts";
-import { hostName, usableAddress } from "./server-address.ts";
+import { takeCloudVariable } from "./cloud-variables.ts";
+import { addressIn, hostName, usableAddress } from "./server-address.ts";
 import { localVendors, referenceOf } from "./litellm-words.ts";
 import type { SourceNode } from "./source-document.ts";
 
@@ -96,23 +97,8 @@ export class LiteLlmUpstreams {
   private addVendorVariables(parameters: SourceNode, vendor: string | undefined): void {
     for (const [key, variable] of Object.entries(cloudVariables[vendor ?? ""] ?? {})) {
       const node = parameters.get(key);
-      const written = node?.text();
-      if (node === undefined || written === undefined) continue;
-      const reference = referenceOf(written)?.slice(2, -1);
-      if (reference === variable) continue;
-      const first = this.plan.variables.get(variable);
-      if (reference === undefined && first !== undefined && first !== written) {
-        node.report(
-          "left_out",
-          `${variable} holds for all of ${vendor}, and an earlier entry sets it`,
-        );
-        continue;
-      }
-      if (reference === undefined) this.plan.secret(variable, written);
-      node.report(
-        "changed",
-        `is read from ${variable}${reference === undefined ? "" : `: give it what ${reference} has`}`,
-      );
+      const reference = referenceOf(node?.text() ?? "");
+      takeCloudVariable(this.plan, node, { vendor: vendor ?? "", variable, reference });
     }
   }
 }
@@ -151,9 +137,7 @@ function addressOf(
     const plain = usableAddress(node, written.replace(/[?#].*$/, "").replace(/\/+$/, ""));
     return plain.endsWith(suffix) ? plain : `${plain}${suffix}`;
   }
-  const variable = reference.slice(2, -1);
-  node?.report("changed", `set ${variable} before the gateway starts, without a slash at its end`);
-  return `\${${variable}:-http://${variable.toLowerCase().replaceAll("_", "-")}.invalid}${suffix}`;
+  return `${addressIn(node, reference.slice(2, -1))}${suffix}`;
 }
 
 function timeoutsOf(parameters: SourceNode): Upstream["timeouts"] {

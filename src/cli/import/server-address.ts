@@ -22,6 +22,12 @@ export function usableAddress(node: SourceNode | undefined, address: string): st
   return `${scheme}${plainHost}${rest}`;
 }
 
+/** Returns an address that a variable holds, with a default that reaches no server until it is set. */
+export function addressIn(node: SourceNode | undefined, variable: string): string {
+  node?.report("changed", `set ${variable} before the gateway starts, without a slash at its end`);
+  return `\${${variable}:-http://${variable.toLowerCase().replaceAll("_", "-")}.invalid}`;
+}
+
 /** Networks of a machine or of a house: loopback, private, link-local and shared addresses. */
 const ownNetworks = [
   ...["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"],

@@ -25,7 +25,8 @@ export interface ImportFinding {
   text: string;
 }
 
-type Path = readonly (string | number)[];
+/** Names and places that lead to a part. */
+export type Path = readonly (string | number)[];
 
 const pathText = (path: Path): string =>
   path
@@ -36,6 +37,15 @@ const pathText = (path: Path): string =>
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Returns the text of a file. Throws `CommandError` where it cannot be read. */
+export function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    throw new CommandError(`cannot read ${file}`, 2);
+  }
+}
 
 /**
  * A YAML or JSON file of another gateway, which remembers the parts that were read, so that the
@@ -49,21 +59,21 @@ export class SourceDocument {
   private readonly lines = new LineCounter();
   private readonly seen = new Set<string>();
   private readonly settled = new Set<string>();
+  private readonly lineIn: ((path: Path) => number | null) | undefined;
 
   /** Reads and parses a file. Throws `CommandError` where that fails. */
   static read(file: string): SourceDocument {
-    let text: string;
-    try {
-      text = readFileSync(file, "utf8");
-    } catch {
-      throw new CommandError(`cannot read ${file}`, 2);
-    }
-    return new SourceDocument(file, text);
+    return new SourceDocument(file, textOf(file));
   }
 
-  /** Parses a text, or takes a map such as the environment. */
-  constructor(file: string, content: string | Readonly<Record<string, unknown>>) {
+  /** Parses a text, or takes a map, with what knows the line of each part if anything does. */
+  constructor(
+    file: string,
+    content: string | Readonly<Record<string, unknown>>,
+    lineIn?: (path: Path) => number | null,
+  ) {
     this.file = file;
+    this.lineIn = lineIn;
     if (typeof content !== "string") {
       this.data = content;
       return;
@@ -159,6 +169,7 @@ export class SourceDocument {
   }
 
   private lineOf(path: Path): number | null {
+    if (this.lineIn !== undefined) return this.lineIn(path);
     let node: unknown = this.document?.contents;
     let start: number | undefined;
     // A part that was merged in or is behind an alias has the line of what refers to it.
