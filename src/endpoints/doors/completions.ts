@@ -3,7 +3,9 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { type Answer, Reply } from "../../http/request-context.ts";
 import type { JsonObject, JsonValue } from "../../inference/canonical/json.ts";
+import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
+import { type AskedCompletion, adaptCompletion } from "../../inference/surfaces/own-completions.ts";
 import {
   chatOfCompletion,
   CompletionShaper,
@@ -49,17 +51,19 @@ export const completions = defineEndpoint<CallServices>({
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Complete a text, whole or streamed.",
   description:
-    "OpenAI's older dialect on every chat model. The prompt is sent as the user's message, which X-Service-Translation-Loss names " +
-    "as `prompt`. `suffix`, `echo`, `logprobs`, `n` and streams are supported; several prompts and token ids are not.",
+    "OpenAI's older dialect on every chat model. A provider with an endpoint of its own for completions, such as vLLM's or llama.cpp's " +
+    "server, is sent the request itself. Elsewhere the prompt is sent as the user's message, which X-Service-Translation-Loss names as " +
+    "`prompt`; several prompts, token ids and a `max_tokens` of 0 are then refused.",
   tag: "Inference",
   rawBody: z.looseObject({
     model: z.string(),
-    prompt: z.union([z.string(), z.array(z.string())]),
+    prompt: z.union([z.string(), z.array(z.string()), z.array(z.int()), z.array(z.array(z.int()))]),
     suffix: z.string().nullish(),
     max_tokens: z.int().nullish(),
     echo: z.boolean().nullish(),
     logprobs: z.int().min(0).max(5).nullish(),
     n: z.int().min(1).nullish(),
+    best_of: z.int().min(1).nullish(),
     stream: z.boolean().nullish(),
   }),
   otherResponseTypes: ["text/event-stream"],
@@ -69,27 +73,39 @@ export const completions = defineEndpoint<CallServices>({
   response: completionSchema,
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {
-    let echoed: EchoedPrompt = { text: "", echo: false };
+    let asked: AskedCompletion | undefined;
+    let generated = 1;
     const reader: CallReader = {
       ...chatReader,
       idPrefix: "cmpl-",
-      reshape(body) {
-        const { prompt, ...chat } = chatOfCompletion(body as JsonObject);
-        echoed = prompt;
-        return chat;
+      reshape(sent) {
+        const body = sent as JsonObject;
+        const reshaped = chatOfCompletion(body);
+        asked = { body, prompt: reshaped.prompt, ownOnly: reshaped.ownOnly };
+        ({ generated } = reshaped);
+        return reshaped;
       },
     };
     return withCall(context, { reader, services: dependencies }, async (call) => {
       call.recordedAs = "completions";
+      const completion = asked as AskedCompletion;
+      asOwnCompletion(call, completion, generated);
       const answer = await withEarlyStream(
         context,
         { call, dialect: openaiChat, inference: dependencies.inference },
         () => answerCall(context, call, dependencies),
       );
-      return inCompletionForm(answer, echoed);
+      return inCompletionForm(answer, completion.prompt);
     });
   },
 });
+
+/** Lets routes be asked at an endpoint of their own, where they have one. */
+function asOwnCompletion(call: ChatCall, asked: AskedCompletion, generated: number): void {
+  const overChat = call.adapt.bind(call);
+  call.requirements.choices = generated;
+  call.adapt = (route) => adaptCompletion(call, asked, { route, overChat });
+}
 
 function inCompletionForm(answer: Answer, prompt: EchoedPrompt): Answer {
   if (!(answer instanceof Reply)) return answer;

@@ -57,7 +57,7 @@ export const vllm = {
   dataPolicy: { zdr: true, dataCollection: "deny" },
   // The chat templates of many open models, such as Qwen's, refuse a system message that is not the
   // first.
-  deviations: { maxTokensField: "either", systemOnlyFirst: true },
+  deviations: { maxTokensField: "either", systemOnlyFirst: true, ownCompletions: "openai" },
   naming: {},
   local: true,
 } satisfies ProviderDefinition;

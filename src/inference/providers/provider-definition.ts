@@ -72,6 +72,12 @@ export interface ProviderDeviations extends DialectDeviations {
   unknownMessagesFields?: readonly string[];
   /** Whether responses can be asked for on WebSockets too, which remember them. */
   responsesSocket?: boolean;
+  /**
+   * Whether there is an endpoint for plain completions: as OpenAI's, or as that of llama.cpp's
+   * server, which refuses `best_of`, `echo` and `suffix`. Absent where completions are asked for as
+   * a chat.
+   */
+  ownCompletions?: "openai" | "llama.cpp";
   /** How pictures are asked for where not by OpenAI's sizes: by ratio (xAI), or by sides (Together). */
   pictures?: "aspect-ratio" | "width-height";
 }
@@ -237,6 +243,8 @@ const deviationByName: ReadonlyMap<string, ProviderDeviations> = new Map(
     nine_character_call_ids: { nineCharacterCallIds: true },
     reasoning_beside_calls: { reasoningBesideCalls: true, reasoningReplay: "reasoning_content" },
     responses_socket: { responsesSocket: true },
+    own_completions: { ownCompletions: "openai" },
+    llama_cpp_completions: { ownCompletions: "llama.cpp" },
   } satisfies Record<string, ProviderDeviations>),
 );
 

@@ -7,13 +7,18 @@ import {
   asString,
   badRequest,
   objectsIn,
-  unsupportedContent,
 } from "../dialects/shared/wire-fields.ts";
 
-/** The prompt of a completion, and whether the answer begins with it. */
+/** The prompt of a completion, and whether the gateway begins the answer with it. */
 export interface EchoedPrompt {
   text: string;
   echo: boolean;
+}
+
+/** What a completion asks for that no chat can answer. */
+export interface OwnOnly {
+  field: "prompt" | "max_tokens";
+  what: string;
 }
 
 /** A completion as a request for chat, and what chat cannot express of it. */
@@ -21,10 +26,17 @@ interface ReshapedCompletion {
   body: Record<string, JsonValue | undefined>;
   losses: readonly Loss[];
   prompt: EchoedPrompt;
+  ownOnly: OwnOnly | undefined;
+  /** The number of answers that may be generated. */
+  generated: number;
 }
 
 /** The output cap of the older API, where a request names none. */
 const maxTokensDefault = 16;
+
+/** The most prompts of a request, and the most answers to each, as in OpenAI's reference. */
+const promptsMax = 2_048;
+const answersMax = 128;
 
 /** Fields that chat has in another form, or not at all. */
 const reshapedFields: ReadonlySet<string> = new Set([
@@ -38,10 +50,11 @@ const reshapedFields: ReadonlySet<string> = new Set([
 
 /**
  * Returns the chat request of a completion: the prompt becomes the user's message, and a suffix an
- * instruction. Throws `GatewayError` for what chat cannot express.
+ * instruction. Throws `GatewayError` for what is no completion.
  */
 export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
-  const text = promptOf(body.prompt);
+  const prompts = promptsOf(body.prompt);
+  const text = prompts.map(({ text: each }) => each).join("\n");
   const suffix = asString(body.suffix) ?? "";
   const losses: Loss[] = [{ field: "prompt", reason: "sent as the user's message of a chat" }];
   if (suffix !== "") losses.push({ field: "suffix", reason: "described to the model" });
@@ -51,6 +64,13 @@ export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
     Object.entries(body).filter(([name]) => !reshapedFields.has(name)),
   );
   const logprobs = asNumber(body.logprobs);
+  const cap = asNumber(body.max_tokens) ?? maxTokensDefault;
+  const answers = Math.max(1, asNumber(body.n) ?? 1, asNumber(body.best_of) ?? 1);
+  if (answers > answersMax)
+    throw badRequest(
+      (asNumber(body.n) ?? 1) > answersMax ? "n" : "best_of",
+      `must be at most ${answersMax}.`,
+    );
   return {
     body: {
       ...rest,
@@ -58,7 +78,7 @@ export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
         ...(suffix === "" ? [] : [{ role: "system", content: fillingIn(suffix) }]),
         { role: "user", content: text },
       ],
-      max_tokens: asNumber(body.max_tokens) ?? maxTokensDefault,
+      max_tokens: cap === 0 ? 1 : cap,
       ...(logprobs !== undefined && {
         logprobs: true,
         ...(logprobs > 0 && { top_logprobs: logprobs }),
@@ -66,21 +86,54 @@ export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
     },
     losses,
     prompt: { text, echo: body.echo === true },
+    ownOnly: ownOnlyOf(prompts, cap),
+    generated: prompts.length * answers,
   };
+}
+
+function ownOnlyOf(prompts: readonly Prompt[], cap: number): OwnOnly | undefined {
+  if (prompts.length > 1) return { field: "prompt", what: "has several texts" };
+  if (prompts[0]?.isTokens === true) return { field: "prompt", what: "has token ids" };
+  return cap === 0
+    ? { field: "max_tokens", what: "is 0, so that the prompt is scored" }
+    : undefined;
+}
+
+/** One of the prompts of a request; the text of token ids is as long as theirs may be. */
+interface Prompt {
+  text: string;
+  isTokens: boolean;
 }
 
 const fillingIn = (suffix: string): string =>
   "Write only the text that continues the user's message and leads over to this, without repeating either: " +
   suffix;
 
-function promptOf(prompt: JsonValue | undefined): string {
+/** Returns the prompts: a text, a list of texts, token ids, or a list of lists of those. */
+function promptsOf(prompt: JsonValue | undefined): readonly Prompt[] {
+  if (typeof prompt === "string") return [{ text: prompt, isTokens: false }];
   const list = asArray(prompt);
-  const [only, ...others] = list ?? [prompt];
-  if (others.length > 0 || typeof only === "number" || Array.isArray(only))
-    throw unsupportedContent("prompt", "must be one text; send a request for each prompt.");
-  if (typeof only !== "string") throw badRequest("prompt", "is required and must be a string.");
-  return only;
+  if (list === undefined || list.length === 0)
+    throw badRequest("prompt", "is required: a text, a list of texts, or token ids.");
+  if (list.every((each) => typeof each === "number")) return [ofTokens(list)];
+  if (list.length > promptsMax)
+    throw badRequest("prompt", `must have at most ${promptsMax} texts.`);
+  return list.map((each) => {
+    if (typeof each === "string") return { text: each, isTokens: false };
+    const ids = asArray(each);
+    if (ids === undefined || ids.length === 0 || !ids.every((id) => typeof id === "number"))
+      throw badRequest("prompt", "must be a text, a list of texts, or token ids.");
+    return ofTokens(ids);
+  });
 }
+
+/** Characters by which the tokens of a text are estimated. */
+const charactersPerToken = 4;
+
+const ofTokens = (ids: readonly unknown[]): Prompt => ({
+  text: "token".slice(0, charactersPerToken).repeat(ids.length),
+  isTokens: true,
+});
 
 /** Returns the completion of a chat answer. */
 export function completionOfChat(answer: JsonObject, prompt: EchoedPrompt): JsonObject {
@@ -101,8 +154,10 @@ export function completionOfChat(answer: JsonObject, prompt: EchoedPrompt): Json
   };
 }
 
-/** Returns the tokens of chat's form in the lists of the older one. */
+/** Returns the tokens of chat's form in the lists of the older one, which is kept where it came. */
 function logprobsOf(value: JsonValue | undefined, startAt: number): JsonObject | null {
+  const written = asObject(value);
+  if (written?.tokens !== undefined) return written;
   const content = objectsIn(asObject(value)?.content);
   if (content.length === 0) return null;
   let offset = startAt;

@@ -23,7 +23,7 @@ export const vendorIds = [
 export type VendorId = (typeof vendorIds)[number];
 
 /** The API of a request, by its path. */
-export type Endpoint = "chat" | "responses" | "messages" | "generate" | "converse";
+export type Endpoint = "chat" | "completions" | "responses" | "messages" | "generate" | "converse";
 
 /** A request as a strict vendor reads it. */
 export interface VendorRequest {

@@ -6,6 +6,7 @@ import { startFaultUpstream } from "../upstream/fault-upstream.ts";
 import type { RecordedRequest } from "../upstream/recorded-request.ts";
 import { json, type Script, stream } from "../upstream/steps.ts";
 import { fieldsOf } from "./reading.ts";
+import { completionScript } from "./completion-script.ts";
 import type { Endpoint, VendorId, VendorRequest, VendorRule } from "./rule.ts";
 import { nameOf, refusalsOf } from "./vendor-rules.ts";
 
@@ -47,6 +48,7 @@ export interface StrictUpstream {
 
 const endpoints: readonly (readonly [pattern: RegExp, endpoint: Endpoint])[] = [
   [/\/chat\/completions$/, "chat"],
+  [/\/completions$/, "completions"],
   [/\/responses$/, "responses"],
   [/\/messages(?:\?|$)|\/invoke(?:-with-response-stream)?$|:(?:streamR|r)awPredict$/, "messages"],
   [/:(?:streamG|g)enerateContent(?:\?|$)/, "generate"],
@@ -73,7 +75,11 @@ const converseAnswer = ({ path }: RecordedRequest, answer: ScriptedAnswer): Scri
     : json(amazonConverseAnswer.whole(answer));
 
 const answerTo = (request: RecordedRequest, endpoint: Endpoint, answer: ScriptedAnswer): Script =>
-  endpoint === "converse" ? converseAnswer(request, answer) : scriptOf(request, answer);
+  endpoint === "converse"
+    ? converseAnswer(request, answer)
+    : endpoint === "completions"
+      ? completionScript(fieldsOf(JSON.parse(request.body)), answer)
+      : scriptOf(request, answer);
 
 const understood: Answering = (_, write) => write({ text: ["Un", "der", "stood."] });
 

@@ -11,6 +11,7 @@ afterAll(() => upstream.stop());
 
 const pathOf: Readonly<Record<Endpoint, (model: string) => string>> = {
   chat: () => "/chat/completions",
+  completions: () => "/completions",
   responses: () => "/responses",
   messages: () => "/messages",
   generate: (model) => `/models/${model}:generateContent`,

@@ -10,7 +10,7 @@ import { mistralRules } from "./vendors/mistral.ts";
 import { moonshotaiRules } from "./vendors/moonshotai.ts";
 import { openaiRules } from "./vendors/openai.ts";
 import { openrouterRules } from "./vendors/openrouter.ts";
-import { llamaCppRules, vllmRules } from "./vendors/servers.ts";
+import { llamaCppCompletionRules, llamaCppRules, vllmRules } from "./vendors/servers.ts";
 import { xaiRules } from "./vendors/xai.ts";
 
 /** Every known refusal of every vendor, in the order in which a vendor checks them. */
@@ -29,6 +29,7 @@ export const vendorRules: readonly VendorRule[] = [
   ...cohereRules,
   ...vllmRules,
   ...llamaCppRules,
+  ...llamaCppCompletionRules,
 ];
 
 /** Returns a rule's name among those of all vendors, such as `mistral/call-id`. */

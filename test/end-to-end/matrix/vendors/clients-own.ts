@@ -19,7 +19,7 @@ export const clientsOwn: readonly RegExp[] = [
   /\/(?:responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
   // Schemas and names of tools, which are the client's own words.
   /\/(?:tool-name|array-without-items|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
-  /^llama-cpp\/pattern-without-anchors$/,
+  /^llama-cpp\/(?:pattern-without-anchors|prompt-\w+)$/,
   /\/(?:schema-missing|schema-streamed|json-without-the-word)$/,
   /^groq\/json-beside-functions$/,
   // Fields that the client's own dialect does not have.

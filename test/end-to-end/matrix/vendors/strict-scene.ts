@@ -52,7 +52,7 @@ const entryOf = (vendor: VendorId, upstream: StrictUpstream) =>
     id: vendor,
     base_url: upstream.baseUrl(vendor),
     api_key: "strict-secret",
-    ...(vendor === "llama-cpp" && { like: "vllm" }),
+    ...(vendor === "llama-cpp" && { like: "vllm", deviations: ["llama_cpp_completions"] }),
     models: otherModels(vendor).map((name) => ({
       id: `${vendor}/${name.replaceAll(/[^\w.-]/g, "-").toLowerCase()}`,
       upstream_model: name,

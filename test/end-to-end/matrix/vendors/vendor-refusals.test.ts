@@ -14,6 +14,7 @@ afterAll(() => scene.end());
 
 const paths: Readonly<Record<string, string>> = {
   chat: "/chat/completions",
+  completions: "/completions",
   responses: "/responses",
   messages: "/messages",
 };

@@ -129,6 +129,45 @@ const llama = "gpt-oss-20b";
 const llamaSource = "github.com/ggml-org/llama.cpp, common/chat.cpp and tools/server (2026-11)";
 const lastOf = (request: VendorRequest): Fields => turnsOf(request).at(-1) ?? {};
 
+const completionSource =
+  "github.com/ggml-org/llama.cpp, tools/server/server-common.cpp, oaicompat_completion_params_parse (2026-11)";
+
+/** What a llama.cpp server refuses of plain completions. */
+export const llamaCppCompletionRules: readonly VendorRule[] = rulesOf(
+  { vendor: "llama-cpp", endpoint: "completions", body: llamaError },
+  [
+    {
+      id: "prompt-required",
+      when: not(isSet("prompt")),
+      says: '"prompt" is required',
+      source: completionSource,
+      violates: { model: llama, body: {} },
+    },
+    {
+      id: "no-echo",
+      when: ({ body }) => body["echo"] === true,
+      says: "Only no echo is supported",
+      source: completionSource,
+      violates: { model: llama, body: { prompt: "Hi", echo: true } },
+    },
+    ...["best_of", "suffix"].map((field) => ({
+      id: `no-${field.replace("_", "-")}`,
+      // Null is refused too: the member must not be there.
+      when: ({ body }: VendorRequest) => field in body,
+      says: `Unsupported param: ${field}`,
+      source: completionSource,
+      violates: { model: llama, body: { prompt: "Hi", [field]: null } },
+    })),
+    {
+      id: "prompt-empty",
+      when: ({ body }) => Array.isArray(body["prompt"]) && body["prompt"].length === 0,
+      says: '"prompt" must not be empty',
+      source: completionSource,
+      violates: { model: llama, body: { prompt: [] } },
+    },
+  ],
+);
+
 /** What a llama.cpp server refuses. */
 export const llamaCppRules: readonly VendorRule[] = rulesOf(
   { vendor: "llama-cpp", endpoint: "chat", body: llamaError },

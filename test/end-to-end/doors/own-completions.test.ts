@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  startStrictUpstream,
+  type StrictUpstream,
+} from "../../support/strict-vendors/strict-upstream.ts";
+import { at } from "../api/at.ts";
+import { errorOf } from "../api/error-envelope-of.ts";
+
+const priced = (id: string) => ({
+  id,
+  context_length: 32_768,
+  pricing: { prompt: "1000", completion: "2000" },
+});
+
+let upstream: StrictUpstream;
+let gateway: TestGateway;
+beforeAll(async () => {
+  upstream = await startStrictUpstream();
+  gateway = await startGateway({
+    providers: [
+      provider({
+        id: "llama-cpp",
+        name: "llama.cpp",
+        dialect: "openai-chat",
+        base_url: upstream.baseUrl("llama-cpp"),
+        api_key: "k",
+        deviations: ["llama_cpp_completions"],
+        models: [priced("house/gpt-oss-20b"), priced("house/both")],
+      }),
+      provider({
+        id: "own-vllm",
+        like: "vllm",
+        base_url: upstream.baseUrl("vllm"),
+        api_key: "k",
+        models: [priced("house/qwen")],
+      }),
+      provider({
+        id: "hosted",
+        dialect: "openai-chat",
+        base_url: upstream.baseUrl("groq"),
+        api_key: "k",
+        models: [priced("house/chat-only"), priced("house/both")],
+      }),
+    ],
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  upstream.stop();
+});
+beforeEach(() => upstream.forget());
+
+const client = (): OpenAI => new OpenAI({ apiKey: testLlmKey, baseURL: gateway.baseUrl });
+const sent = () => upstream.received.at(-1);
+
+/** Returns the texts of a stream by choice, and its last usage. */
+async function streamed(
+  body: object,
+): Promise<{ texts: string[]; usage: unknown; ends: unknown[] }> {
+  const texts: string[] = [];
+  const ends: unknown[] = [];
+  let usage: unknown;
+  const request = { ...body, stream: true } as OpenAI.CompletionCreateParamsStreaming;
+  for await (const chunk of await client().completions.create(request)) {
+    expect(chunk.object).toBe("text_completion");
+    for (const { index, text, finish_reason: end } of chunk.choices) {
+      texts[index] = (texts[index] ?? "") + text;
+      if (end) ends[index] = end;
+    }
+    usage = chunk.usage ?? usage;
+  }
+  return { texts, usage, ends };
+}
+
+describe("llama.cpp's server", () => {
+  const model = "house/gpt-oss-20b";
+
+  test("is sent the prompt itself, whole, and its usage is charged", async () => {
+    const { data, response } = await client()
+      .completions.create({ model, prompt: "Once upon", max_tokens: 9, temperature: 0.2 })
+      .withResponse();
+    expect(response.headers.get("x-service-translation-loss")).toBeNull();
+    expect(sent()).toMatchObject({
+      path: "/llama-cpp/completions",
+      body: { model: "gpt-oss-20b", prompt: "Once upon", max_tokens: 9, temperature: 0.2 },
+    });
+    expect(data).toMatchObject({
+      object: "text_completion",
+      model,
+      choices: [{ text: "Understood.", index: 0, finish_reason: "stop" }],
+      usage: { prompt_tokens: 5, completion_tokens: 3, cost: 0.011 },
+    });
+    expect(data.id).toStartWith("cmpl-");
+    const record: unknown = await (await gateway.get(`/generation/${data.id}`)).json();
+    expect(at(record, "data")).toMatchObject({ surface: "completions", total_cost: 0.011 });
+  });
+
+  test("streams the same, with its usage", async () => {
+    const asked = { model, prompt: "Once upon" };
+    const { texts, usage, ends } = await streamed(asked);
+    expect([texts, ends]).toEqual([["Understood."], ["stop"]]);
+    expect(usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 3, cost: 0.011 });
+    expect(sent()?.body).toMatchObject({ max_tokens: 16, stream_options: { include_usage: true } });
+  });
+
+  test("is never sent what it refuses: the gateway echoes, and names what is lost", async () => {
+    const asked = { model, prompt: "Once upon", echo: true, suffix: "The end.", best_of: 2 };
+    const { data, response } = await client().completions.create(asked).withResponse();
+    expect(data.choices[0]?.text).toBe("Once uponUnderstood.");
+    const lost = response.headers.get("x-service-translation-loss") ?? "";
+    expect(lost.split(/,\s*/).sort()).toEqual(["best_of", "suffix"]);
+    expect((await streamed({ model, prompt: "Once upon", echo: true })).texts).toEqual([
+      "Once uponUnderstood.",
+    ]);
+    await client().completions.create({ model, prompt: "Hi", suffix: null, echo: false });
+    expect(upstream.refusals).toEqual([]);
+  });
+
+  test.each<[what: string, prompt: string | string[] | number[] | number[][], count: number]>([
+    ["a list of texts", ["One", "Two", "Three"], 3],
+    ["token ids", [1, 2, 3, 4], 1],
+    [
+      "lists of token ids",
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      2,
+    ],
+  ])("takes %s", async (_, prompt, count) => {
+    const whole = await client().completions.create({ model, prompt });
+    expect(sent()?.body["prompt"]).toEqual(prompt);
+    expect(whole.choices.map(({ text, index }) => [index, text])).toEqual(
+      Array.from({ length: count }, (__, index) => [index, "Understood."]),
+    );
+    expect(whole.usage).toMatchObject({ prompt_tokens: 5 * count, completion_tokens: 3 * count });
+    expect((await streamed({ model, prompt })).texts).toHaveLength(count);
+  });
+
+  test("answers log probabilities in the older form", async () => {
+    const whole = await client().completions.create({ model, prompt: "Hi", logprobs: 1 });
+    expect(sent()?.body["logprobs"]).toBe(1);
+    expect(whole.choices[0]?.logprobs).toEqual({
+      tokens: ["Understood."],
+      token_logprobs: [-0.5],
+      top_logprobs: [{ "Understood.": -0.5 }],
+      text_offset: [0],
+    });
+  });
+});
+
+describe("a server that is like vLLM", () => {
+  const model = "house/qwen";
+
+  test("is sent everything, and begins with the prompt itself", async () => {
+    const asked = { model, prompt: "Once upon", echo: true, suffix: "The end.", best_of: 2, n: 2 };
+    const { data, response } = await client().completions.create(asked).withResponse();
+    expect(response.headers.get("x-service-translation-loss")).toBeNull();
+    expect(sent()?.body).toMatchObject({ ...asked, model: "qwen" });
+    expect(data.choices.map(({ text }) => text)).toEqual([
+      "Once uponUnderstood.",
+      "Once uponUnderstood.",
+    ]);
+    expect((await streamed(asked)).texts).toEqual(["Once uponUnderstood.", "Once uponUnderstood."]);
+  });
+
+  test("scores a prompt without generating", async () => {
+    const asked = { model, prompt: "Once upon", echo: true, max_tokens: 0, logprobs: 1 };
+    const whole = await client().completions.create(asked);
+    expect(sent()?.body["max_tokens"]).toBe(0);
+    expect(whole.choices[0]).toMatchObject({
+      text: "Once upon",
+      logprobs: { tokens: ["Once upon"], text_offset: [0] },
+    });
+    expect(whole.usage).toMatchObject({ completion_tokens: 0, cost: 0.005 });
+  });
+
+  test("does not see what is the gateway's, and gets a preset's settings", async () => {
+    const management = {
+      headers: { authorization: "Bearer ak_test_management_key_with_all_scopes" },
+    };
+    const config = { model, temperature: 0.3 };
+    await gateway.post("/presets", { slug: "cold", name: "Cold", config }, management);
+    const body = { model: "@preset/cold", prompt: "Hi", session_id: "s", provider: { zdr: false } };
+    expect((await gateway.post("/completions", body)).status).toBe(200);
+    expect(sent()?.body).toEqual({ model: "qwen", prompt: "Hi", temperature: 0.3, max_tokens: 16 });
+  });
+});
+
+describe("elsewhere", () => {
+  test("a completion is a chat, and what chat cannot answer is refused", async () => {
+    const whole = await client()
+      .completions.create({ model: "house/chat-only", prompt: "Hi" })
+      .withResponse();
+    expect(sent()?.path).toBe("/groq/chat/completions");
+    expect(whole.response.headers.get("x-service-translation-loss")).toBe("prompt");
+    for (const [body, param] of [
+      [{ prompt: ["One", "Two"] }, "prompt"],
+      [{ prompt: [1, 2] }, "prompt"],
+      [{ prompt: "Hi", max_tokens: 0 }, "max_tokens"],
+      [{ prompt: [] }, "prompt"],
+      [{ prompt: [["a"]] }, "prompt"],
+      [{ prompt: {} }, "prompt"],
+      [{}, "prompt"],
+      [{ prompt: "Hi", best_of: 500 }, "best_of"],
+    ] as const) {
+      const refused = await errorOf(
+        await gateway.post("/completions", { model: "house/chat-only", ...body }),
+      );
+      expect([body, refused.status, refused.param]).toEqual([body, 400, param]);
+    }
+  });
+
+  test("a model of both kinds of providers goes to the one that can answer", async () => {
+    for (let count = 0; count < 4; count += 1)
+      await client().completions.create({ model: "house/both", prompt: ["One", "Two"] });
+    expect(new Set(upstream.received.map(({ path }) => path))).toEqual(
+      new Set(["/llama-cpp/completions"]),
+    );
+  });
+});

@@ -1,0 +1,77 @@
+import type { ScriptedAnswer } from "../scripted-upstream/scripted-answer.ts";
+import { json, type Script, sse, stream } from "../upstream/steps.ts";
+import type { Fields } from "./rule.ts";
+
+/** Tokens of each prompt and of each answer. */
+const usageOf = (answers: number, prompts: number): Fields => ({
+  prompt_tokens: 5 * prompts,
+  completion_tokens: 3 * answers,
+  total_tokens: 5 * prompts + 3 * answers,
+});
+
+const isTokens = (prompt: unknown): boolean =>
+  Array.isArray(prompt) && prompt.every((each) => typeof each === "number");
+
+/** Log probabilities as OpenAI's older API has them, where they are asked for. */
+const logprobsOf = ({ logprobs }: Fields, text: string): Fields | null =>
+  typeof logprobs === "number"
+    ? {
+        tokens: [text],
+        token_logprobs: [-0.5],
+        top_logprobs: [{ [text]: -0.5 }],
+        text_offset: [0],
+      }
+    : null;
+
+/**
+ * Returns how a server of plain completions answers a request: an answer to each prompt, `n` times,
+ * that begins with the prompt where `echo` says so.
+ */
+export function completionScript(body: Fields, { text = [] }: ScriptedAnswer): Script {
+  const { prompt, stream: isStreamed, stream_options: options, echo } = body;
+  const prompts = Array.isArray(prompt) && !isTokens(prompt) ? prompt : [prompt];
+  const count = prompts.length * Number(body["n"] ?? 1);
+  const headOf = (index: number): string =>
+    echo === true && typeof prompts[index % prompts.length] === "string"
+      ? String(prompts[index % prompts.length])
+      : "";
+  const said = body["max_tokens"] === 0 ? [] : text;
+  const usage = usageOf(body["max_tokens"] === 0 ? 0 : count, prompts.length);
+  const answer = (choices: unknown[], members: Fields = {}): Fields => ({
+    id: "cmpl-upstream",
+    object: "text_completion",
+    created: 1_700_000_000,
+    model: body["model"],
+    system_fingerprint: "b10172",
+    choices,
+    ...members,
+  });
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  if (isStreamed !== true)
+    return json(
+      answer(
+        indexes.map((index) => {
+          const whole = headOf(index) + said.join("");
+          return { text: whole, index, logprobs: logprobsOf(body, whole), finish_reason: "stop" };
+        }),
+        { usage },
+      ),
+    );
+  const pieces = indexes.flatMap((index) => [
+    ...[headOf(index), ...said]
+      .filter((piece) => piece !== "")
+      .map((piece) => ({
+        text: piece,
+        index,
+        logprobs: logprobsOf(body, piece),
+        finish_reason: null,
+      })),
+    { text: "", index, logprobs: null, finish_reason: "stop" },
+  ]);
+  const hasUsage = (Object(options) as { include_usage?: unknown }).include_usage === true;
+  const chunks = [
+    ...pieces.map((choice) => answer([choice])),
+    ...(hasUsage ? [answer([], { usage })] : []),
+  ];
+  return stream([...chunks.map((chunk) => sse(chunk)), sse("[DONE]")]);
+}
