@@ -7,6 +7,7 @@ import { type ErrorCode, errorCatalog } from "../platform/kernel/errors.ts";
 import { metricTable } from "../platform/telemetry/metric-families.ts";
 import { apiPages, table } from "./api-pages.ts";
 import type { PageEntry } from "./contents.ts";
+import { deviationsPage } from "./deviation-texts.ts";
 import { errorTexts } from "./error-texts.ts";
 import { headerTexts } from "./header-texts.ts";
 import { settings, variables } from "./setting-texts.ts";
@@ -175,6 +176,7 @@ export function generatedPages({ openApi, tools, exampleYaml, publicUrl }: Facts
     { slug: "headers", title: "Headers", markdown: headersPage() },
     { slug: "events", title: "Events of streams", markdown: eventsPage },
     { slug: "configuration", title: "Configuration", markdown: configurationPage(exampleYaml) },
+    { slug: "deviations", title: "Deviations of servers", markdown: deviationsPage() },
     { slug: "metrics", title: "Metrics", markdown: metricsPage() },
     { slug: "scopes", title: "Scopes", markdown: scopesPage() },
     { slug: "limits", title: "Limits", markdown: limitsPage() },
@@ -187,8 +189,8 @@ export function generatedPages({ openApi, tools, exampleYaml, publicUrl }: Facts
 const scopeTexts: Record<Scope, string> = {
   "read:llm-keys": "List LLM keys: `GET /keys`, `GET /key`.",
   "write:llm-keys": "Create, change, rotate and delete LLM keys.",
-  "read:presets": "Read presets.",
-  "write:presets": "Create, change and delete presets.",
+  "read:presets": "Read presets and aliases.",
+  "write:presets": "Create, change and delete presets and aliases.",
   "read:byok": "List the workspace's own provider keys, masked.",
   "write:byok": "Add, change, donate, withdraw and delete provider keys.",
   "read:credits": "Read `GET /credits`, invoices and top-ups.",
