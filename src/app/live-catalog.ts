@@ -37,6 +37,8 @@ export interface CatalogSources {
   environment?: Readonly<Record<string, string | undefined>>;
   /** A facts file in place of the one that ships with the project. */
   factsPath?: string | undefined;
+  /** Whether only those models are offered that the providers list. */
+  onlyListed?: boolean | undefined;
   /** The price of models that no catalog knows; undefined refuses them. */
   unknownModelPricing?: ConfiguredPricing | undefined;
 }
@@ -84,7 +86,7 @@ export class LiveCatalog {
   }
 
   private build(sources: CatalogSources, previous: CatalogSnapshot | undefined): CatalogSnapshot {
-    const { providers, routers, aliases, factsPath, unknownModelPricing } = sources;
+    const { providers, routers, aliases, factsPath, onlyListed, unknownModelPricing } = sources;
     const { sandbox, clock } = this.options;
     const environment = sources.environment ?? this.options.environment;
     const options: CatalogOptions = {
@@ -94,6 +96,7 @@ export class LiveCatalog {
       configuredAliases: aliases ?? {},
       nowMs: clock.nowMs(),
       facts: factsOf(factsPath),
+      onlyListed: onlyListed === true,
       unknownModelPricing,
       ...(previous !== undefined && { previous }),
     };

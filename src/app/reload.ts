@@ -121,6 +121,7 @@ class Reload {
     const text = JSON.stringify([
       alike.map((name) => sections[name]),
       [sources.providers, sources.routers, sources.aliases, sources.unknownModelPricing],
+      sources.onlyListed,
       credentials,
       // The facts that ship with a release differ while gateways are replaced by the next one.
       sources.factsPath === undefined ? [] : [...models.values()].map(pricesOf),

@@ -260,6 +260,10 @@ const catalog: Readonly<Record<string, Meaning>> = {
     "The path of a facts file, as npm run catalog:refresh writes it.",
     "that of this release",
   ],
+  "catalog.models": [
+    "The models that are offered: all of a provider's, or only those that providers list.",
+    "all",
+  ],
   "catalog.unknown_models": [
     "What happens to a model that is not known: refuse, or pass_through to its maker.",
     "refuse",

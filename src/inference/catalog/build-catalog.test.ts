@@ -357,6 +357,7 @@ describe("configured providers", () => {
         ?.deviations,
     ).toEqual({
       maxTokensField: "max_tokens",
+      ownCompletions: "openai",
       systemOnlyFirst: true,
       reasoningReplay: "reasoning",
       unsupportedFields: ["seed"],
@@ -377,6 +378,7 @@ describe("configured providers", () => {
     ]);
     expect(providers.get("openai")?.deviations).toEqual({
       maxTokensField: "either",
+      ownCompletions: "openai",
       systemOnlyFirst: true,
     });
   });
@@ -437,6 +439,22 @@ describe("configured providers", () => {
       true,
     );
   });
+});
+
+test("only listed models are offered where the configuration says so, with the facts' prices", () => {
+  const providers = [
+    configuredProviderSchema.parse({ id: "openai", models: [{ id: "openai/gpt-4o" }] }),
+    configuredProviderSchema.parse({ id: "groq" }),
+  ];
+  const options = { environment: {}, configuredProviders: providers, nowMs };
+  const all = buildCatalog(options);
+  const listed = buildCatalog({ ...options, onlyListed: true });
+  const ids = [...listed.models.values()].flatMap(({ id, router }) => (router ? [] : [id]));
+  expect(ids).toEqual(["openai/gpt-4o"]);
+  const routes = listed.models.get("openai/gpt-4o")?.routes ?? [];
+  expect(routes.map(({ provider }) => provider.id)).toEqual(["openai"]);
+  expect(routes[0]?.price).toEqual(routeOf(all, "openai/gpt-4o", "openai").price);
+  expect(all.models.get("openai/gpt-4o")?.routes.length).toBeGreaterThan(1);
 });
 
 test("the bundled facts make a catalog within a start's budget", () => {

@@ -35,6 +35,8 @@ export interface CatalogOptions {
   unknownModelPricing?: ConfiguredPricing | undefined;
   /** Default: the facts that ship with the project. */
   facts?: CatalogFacts;
+  /** Whether a provider offers only those models that its entry lists. */
+  onlyListed?: boolean;
 }
 
 /**
@@ -48,13 +50,14 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
   const redirected = new Set(
     options.configuredProviders.filter(({ dialect }) => dialect !== undefined).map(({ id }) => id),
   );
-  const models = factModels(facts, {
+  const known = factModels(facts, {
     priceOf: factPriceReader(facts.snapshot),
     providers,
     redirected,
   });
   for (const entry of entriesOf(options))
-    addModels(models, entry, { options, providers, redirected });
+    addModels(known, entry, { options, providers, redirected });
+  const models = options.onlyListed === true ? listedModels(known, entriesOf(options)) : known;
   const aliases = new Map(
     Object.entries(facts.aliases).filter(([alias, id]) => models.has(id) && !models.has(alias)),
   );
@@ -152,6 +155,22 @@ function addModels(
       }),
     );
   }
+}
+
+/** Returns the models that entries list, each with the routes of those providers alone. */
+function listedModels(
+  models: ReadonlyMap<string, CatalogModel>,
+  entries: readonly ConfiguredProvider[],
+): Map<string, CatalogModel> {
+  const listed = new Set(
+    entries.flatMap(({ id, models: own = [] }) => own.map((model) => `${id} ${model.id}`)),
+  );
+  return new Map(
+    [...models].flatMap(([id, model]) => {
+      const routes = model.routes.filter(({ provider }) => listed.has(`${provider.id} ${id}`));
+      return routes.length === 0 ? [] : [[id, { ...model, routes }]];
+    }),
+  );
 }
 
 /** The changes from one catalog to the next; routing presets do not count as models. */

@@ -135,6 +135,8 @@ export interface Configuration<Provider> {
   readonly catalog: {
     /** The absolute path of a facts file; undefined means the one that ships with the project. */
     readonly factsPath: string | undefined;
+    /** Whether only those models are offered that `providers:` list. */
+    readonly onlyListed: boolean;
     /**
      * USD per million tokens for models that no catalog knows, which are then sent to their makers;
      * undefined refuses them.
@@ -366,6 +368,7 @@ const rows: readonly Row[] = [
   ["providers", [], ({ providers }) => `${providers.length} of your own`],
   ["sandbox.enabled", [], ({ sandbox }) => sandbox.enabled],
   ["catalog.facts", [], ({ catalog }) => catalog.factsPath ?? "those of this release"],
+  ["catalog.models", [], ({ catalog }) => (catalog.onlyListed ? "listed" : "all")],
   ["audio.max_mb", [], ({ audio }) => audio.bytesMax / 1024 ** 2],
   ["ocr.model", [], ({ ocr }) => ocr.model ?? "the converter of this process"],
   ["files.url", [], ({ files }) => files.url],

@@ -180,6 +180,7 @@ const priceUsd = z
 const catalogSchema = z
   .strictObject({
     facts: name,
+    models: z.enum(["all", "listed"]),
     unknown_models: z.enum(["refuse", "pass_through"]),
     unknown_model_pricing: z.strictObject({
       prompt: priceUsd,
@@ -194,7 +195,11 @@ const catalogSchema = z
     ({ unknown_models: mode, unknown_model_pricing: pricing }) =>
       mode !== "pass_through" || pricing !== undefined,
     { path: ["unknown_models"], message: "needs unknown_model_pricing beside it" },
-  );
+  )
+  .refine(({ unknown_models: mode, models }) => mode !== "pass_through" || models !== "listed", {
+    path: ["unknown_models"],
+    message: "contradicts models: listed, which offers no other models",
+  });
 
 /**
  * Creates the schema of switchyard.yaml. Providers are checked by the schema of their users, and

@@ -330,6 +330,7 @@ const catalogSettings = ({
   "workingDirectory" | "file"
 >): Configuration<unknown>["catalog"] => ({
   factsPath: catalog?.facts === undefined ? undefined : resolve(workingDirectory, catalog.facts),
+  onlyListed: catalog?.models === "listed",
   unknownModelPricing:
     catalog?.unknown_models === "pass_through" ? catalog.unknown_model_pricing : undefined,
 });
