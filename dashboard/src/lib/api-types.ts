@@ -170,6 +170,7 @@ export type Generation = {
   "http_referer": string | null;
   "app_title": string | null;
   "app_id": null;
+  "team_id": string | null;
   "external_user": string | null;
   "user_agent": string | null;
   "preset_id": string | null;
@@ -226,6 +227,7 @@ export type GenerationRow = {
   "key_id": string;
   "key_name": string | null;
   "user_id": string | null;
+  "team_id": string | null;
   "surface": string;
   "model": string;
   "requested_model": string;
@@ -340,6 +342,7 @@ export type LlmKey = {
   "scopes": readonly ("inference" | "passthrough")[];
   "operator": boolean;
   "workspace_id": string;
+  "team_id": string | null;
   "external_user": string | null;
   "parent_key_id"?: string;
 };
@@ -630,6 +633,25 @@ export type Skill = {
     "bytes": number;
   })[];
 };
+export type Team = {
+  "id": string;
+  "object": "team";
+  "name": string;
+  "allowed_models": readonly (string)[] | null;
+  "limit": number | null;
+  "period": "daily" | "weekly" | "monthly" | "total";
+  "reset_day": number | null;
+  "time_zone": string;
+  "spent": number;
+  "remaining": number | null;
+  "period_start": string;
+  "period_end": string;
+  "budget_id": string | null;
+  "members": number;
+  "keys": number;
+  "created_at": string;
+  "updated_at": string | null;
+};
 export type User = {
   "id": string;
   "object": "user";
@@ -679,6 +701,12 @@ export interface Answers {
   "GET /customers": {
     "object": "list";
     "data": readonly (Customer)[];
+    "has_more"?: boolean;
+    "next_cursor"?: string | null;
+  };
+  "GET /teams": {
+    "object": "list";
+    "data": readonly (Team)[];
     "has_more"?: boolean;
     "next_cursor"?: string | null;
   };
@@ -1204,6 +1232,7 @@ export interface Bodies {
     "run_limit"?: number | null;
     "scopes"?: readonly ("inference" | "passthrough")[] | null;
     "operator"?: boolean | null;
+    "team_id"?: string | null;
   };
   "PATCH /keys/{hash}": {
     "name"?: string;
@@ -1219,6 +1248,7 @@ export interface Bodies {
     "tpm"?: number | null;
     "run_limit"?: number | null;
     "operator"?: boolean | null;
+    "team_id"?: string | null;
   };
   "POST /keys/{hash}/rotate": {
     "grace_seconds"?: number;
@@ -1238,6 +1268,7 @@ export interface Bodies {
     "run_limit"?: number | null;
     "scopes"?: readonly ("inference" | "passthrough")[] | null;
     "operator"?: boolean | null;
+    "team_id"?: string | null;
   };
   "POST /management-keys": {
     "name": string;
@@ -1399,6 +1430,26 @@ export interface Bodies {
     "limit"?: number;
     "status"?: "active" | "paused" | "ended";
   };
+  "POST /teams": {
+    "name": string;
+    "allowed_models"?: readonly (string)[] | null;
+    "limit"?: number | null;
+    "period"?: "daily" | "weekly" | "monthly" | "total";
+    "reset_day"?: number | null;
+    "time_zone"?: string | null;
+  };
+  "PATCH /teams/{id}": {
+    "name"?: string;
+    "allowed_models"?: readonly (string)[] | null;
+    "limit"?: number | null;
+    "period"?: "daily" | "weekly" | "monthly" | "total";
+    "reset_day"?: number | null;
+    "time_zone"?: string | null;
+  };
+  "POST /teams/{id}/members": {
+    "user_id"?: string;
+    "email"?: string;
+  };
   "POST /customers": {
     "name"?: string;
     "email"?: string | null;
@@ -1449,6 +1500,7 @@ export interface Bodies {
     "run_limit"?: number | null;
     "scopes"?: readonly ("inference" | "passthrough")[] | null;
     "operator"?: boolean | null;
+    "team_id"?: string | null;
   };
   "POST /customers/{id}/balance-link": {
     "expires_in"?: number;
@@ -1651,10 +1703,11 @@ export interface Bodies {
   };
   "POST /budgets": {
     "name": string;
-    "scope"?: "workspace" | "key" | "user" | "model" | "provider" | "customer" | string;
+    "scope"?: "workspace" | "team" | "key" | "user" | "model" | "provider" | "customer" | string;
     "subject"?: string | null;
     "period"?: "daily" | "weekly" | "monthly" | "total";
     "reset_day"?: number | null;
+    "time_zone"?: string | null;
     "action"?: "alert" | "block";
     "limit": number;
     "thresholds"?: readonly (number)[];
