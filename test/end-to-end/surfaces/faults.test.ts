@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { at } from "../scenarios/support/at.ts";
 import { expectSoundBooks } from "../scenarios/support/expect-sound-books.ts";
+import { forgetFailuresOf } from "../../support/gateway.ts";
 import { settledRow, settledRows } from "../scenarios/support/settled-rows.ts";
 import type { Scene } from "../scenarios/support/scene.ts";
 import { answer, cut, json, stall, type Script } from "../../support/upstream/steps.ts";
@@ -179,6 +180,7 @@ for (const [path, row] of Object.entries(surfaces)) {
     );
 
     test("when both providers fail, the error lists every attempt", async () => {
+      for (const id of ["acme", "backup"]) forgetFailuresOf(scene.gateway, id);
       scene.acme.script(json({}, { status: 500 }));
       scene.backup.script(json({}, { status: 503 }));
       const reply = await ask(path, inOrder.headers);
