@@ -1,5 +1,4 @@
 import { hostname } from "node:os";
-import { createWriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { version } from "../package.json";
 import type { App } from "./app/app.ts";
@@ -12,9 +11,9 @@ import {
   type Settings,
 } from "./app/settings-of.ts";
 import { announcement, networkAddresses } from "./app/announcement.ts";
-import { AccessLog } from "./app/access-log.ts";
 import { serveCommandSocket } from "./app/process/command-socket.ts";
 import { keepFirstSecrets } from "./app/process/first-secrets-file.ts";
+import { sendTelemetry } from "./app/process/send-telemetry.ts";
 import {
   endOnSignal,
   endWhileStarting,
@@ -48,9 +47,7 @@ import {
   StorageUnavailableError,
 } from "./platform/storage/storage-error.ts";
 import { type Logger, boundedLogger, createLogger } from "./platform/telemetry/logger.ts";
-import { createMetricPush } from "./platform/telemetry/metric-push.ts";
 import { createMetrics, type Metrics } from "./platform/telemetry/metrics.ts";
-import { type Tracing, createTracing, tellingAll } from "./platform/telemetry/tracing.ts";
 
 /** Reads the options of the command line. Throws a `ConfigurationError` for an unknown one. */
 function readOptions(parameters: readonly string[]): { noMigrate: boolean } {
@@ -94,32 +91,6 @@ function closeFiles(settings: Settings, logger: Logger): void {
     );
 }
 
-/** Sends traces and metrics to an OpenTelemetry collector, where one is configured. */
-function sendTelemetry(
-  { openTelemetry, telemetry }: Settings,
-  parts: { logger: Logger; metrics: Metrics; nodeName: string | undefined },
-): Tracing {
-  const { serviceName, traces, metrics, resource } = openTelemetry;
-  const service = { serviceName, version, resource, instanceId: parts.nodeName ?? hostname() };
-  const warnOf = (what: string) => (error: unknown) =>
-    parts.logger.warn({ err: error }, `${what} could not be delivered`);
-  return tellingAll(
-    createTracing({
-      ...service,
-      target: traces,
-      continuesTraces: telemetry.traceContext === "continue",
-      onExportError: warnOf("traces"),
-    }),
-    createMetricPush({
-      ...service,
-      target: metrics,
-      definitions: parts.metrics.definitions,
-      clock: systemClock,
-      onExportError: warnOf("metrics"),
-    }),
-  );
-}
-
 async function start(): Promise<void> {
   // Every file that is created from here on (databases, their journals, temporary files) is private
   // to this user.
@@ -134,7 +105,12 @@ async function start(): Promise<void> {
   const isStarted = endWhileStarting(logger);
   closeFiles(configuration, logger);
   const nodeName = line && `${hostname()}/${line.place.number}`;
-  const tracing = sendTelemetry(configuration, { logger, metrics, nodeName });
+  const { tracing, accessLog } = sendTelemetry(configuration, {
+    logger,
+    metrics,
+    version,
+    nodeName,
+  });
   const announced = Promise.withResolvers<void>();
   let listeningUrl = "";
   const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
@@ -153,7 +129,7 @@ async function start(): Promise<void> {
       logger,
       metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics,
       tracing,
-      accessLog: openAccessLog(configuration, logger),
+      accessLog,
     },
   ).catch((error: unknown) => {
     throw asUnusableFile(error, databasePathOf(configuration));
@@ -211,21 +187,6 @@ class SettingsReading {
     this.onRead(settings);
     return settings;
   }
-}
-
-/**
- * Opens the access log; undefined where there is none. Only this user can read a file of it. A file
- * that cannot be written is named in the log, and requests go on.
- */
-function openAccessLog({ accessLog: place }: Settings, logger: Logger): AccessLog | undefined {
-  if (place === undefined) return undefined;
-  if (place === "stdout")
-    return new AccessLog((text) => void process.stdout.write(text), systemClock);
-  const file = createWriteStream(place, { flags: "a", mode: 0o600 });
-  file.on("error", (error) =>
-    logger.error({ err: error, path: place }, "the access log cannot be written; it ends here"),
-  );
-  return new AccessLog((text) => void (file.writable && file.write(text)), systemClock);
 }
 
 /** Lets the metrics read the state of the server. */

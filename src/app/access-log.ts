@@ -3,6 +3,7 @@ import type { InferenceObserver, RequestTiming } from "../inference/pipeline/exe
 import type { GenerationRecord } from "../insights/generation-record.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { usdText } from "../platform/kernel/money.ts";
+import type { RequestLog } from "../platform/telemetry/log-push.ts";
 
 /** A request that was answered, as the router sees it. */
 interface AnsweredRequest {
@@ -27,17 +28,23 @@ interface FailedRequest {
 /** The most failures that wait for their answer; those of work without a client never have one. */
 const failingMax = 1_000;
 
+/** Writes the lines of an access log as JSON objects. */
+export const asJsonLines =
+  (write: (line: string) => void) =>
+  ({ timeMs, fields }: RequestLog): void =>
+    write(`${JSON.stringify({ time: new Date(timeMs).toISOString(), ...fields })}\n`);
+
 /**
- * The access log: one JSON object a line for each request, without any content. A stream has its
- * line once it is settled.
+ * The access log: one line for each request, without any content. A stream has its line once it is
+ * settled.
  */
 export class AccessLog {
-  private readonly write: (line: string) => void;
+  private readonly write: (line: RequestLog) => void;
   private readonly clock: Clock;
   /** Failed requests between their failure and their answer, by trace id. */
   private readonly failing = new Map<string, FailedRequest>();
 
-  constructor(write: (line: string) => void, clock: Clock) {
+  constructor(write: (line: RequestLog) => void, clock: Clock) {
     this.write = write;
     this.clock = clock;
   }
@@ -48,7 +55,7 @@ export class AccessLog {
       ...observer,
       settled: (record, timing) => {
         observer.settled(record, timing);
-        this.line(settledFields(record, timing));
+        this.line(statusOf[record.status] ?? 200, settledFields(record, timing));
       },
       failed: (request) => {
         observer.failed(request);
@@ -66,7 +73,7 @@ export class AccessLog {
     const failed = this.failing.get(traceId);
     this.failing.delete(traceId);
     if (settled) return;
-    this.line({
+    this.line(status, {
       trace_id: traceId,
       method,
       path,
@@ -77,9 +84,8 @@ export class AccessLog {
     });
   }
 
-  private line(fields: Readonly<Record<string, unknown>>): void {
-    const time = new Date(this.clock.nowMs()).toISOString();
-    this.write(`${JSON.stringify({ time, ...fields })}\n`);
+  private line(status: number, fields: RequestLog["fields"]): void {
+    this.write({ timeMs: this.clock.nowMs(), status, fields });
   }
 }
 
@@ -98,7 +104,7 @@ const statusOf: Partial<Record<GenerationRecord["status"], number>> = { cancelle
 const settledFields = (
   record: GenerationRecord,
   { startedMs, settledMs }: RequestTiming,
-): Record<string, unknown> => ({
+): RequestLog["fields"] => ({
   trace_id: record.id.replace(/^gen_/, ""),
   generation_id: record.id,
   method: "POST",

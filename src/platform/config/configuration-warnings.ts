@@ -62,7 +62,7 @@ export function unknownVariables(
 
 /** Returns what is said of OpenTelemetry's variables that ask for a protocol that is not spoken. */
 export function telemetryWarnings(environment: Environment): ConfigurationWarning[] {
-  const names = ["", "TRACES_", "METRICS_"];
+  const names = ["", "TRACES_", "METRICS_", "LOGS_"];
   const isSent = names.some((name) => environment[`OTEL_EXPORTER_OTLP_${name}ENDPOINT`]?.trim());
   if (!isSent || environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return [];
   return names.flatMap((name) => {

@@ -117,7 +117,10 @@ export interface Configuration<Provider> {
   };
   /** The fate of the upstream request when its client leaves. */
   readonly disconnect: "abort" | "drain";
-  /** Where the access log is written: `stdout`, or the absolute path of a file; undefined for none. */
+  /**
+   * Where the access log is written: `stdout`, `otlp`, or the absolute path of a file; undefined for
+   * none.
+   */
   readonly accessLog: string | undefined;
   readonly telemetry: {
     /** What the trace of a caller becomes for its request: a link, or the trace that it continues. */

@@ -77,10 +77,20 @@ function mismatchesOf({
   storage,
   shared,
   metricsPort,
+  accessLog,
+  openTelemetry,
 }: Pick<
   Configuration<unknown>,
-  "server" | "storage" | "shared" | "metricsPort"
+  "server" | "storage" | "shared" | "metricsPort" | "accessLog" | "openTelemetry"
 >): ConfigurationProblem[] {
+  if (accessLog === "otlp" && openTelemetry.logs === undefined)
+    return [
+      {
+        key: "access_log",
+        message:
+          "otlp needs a collector: set OTEL_EXPORTER_OTLP_ENDPOINT (or OTEL_EXPORTER_OTLP_LOGS_ENDPOINT) to its address",
+      },
+    ];
   if (metricsPort === server.port && metricsPort !== 0)
     return [
       {
@@ -450,4 +460,4 @@ const socketSettings = (
 });
 
 const accessLogPlace = (directory: string, place: string | undefined): string | undefined =>
-  place === undefined || place === "stdout" ? place : resolve(directory, place);
+  place === undefined || place === "stdout" || place === "otlp" ? place : resolve(directory, place);

@@ -18,6 +18,8 @@ export interface OtlpSettings {
   readonly resource?: Readonly<Record<string, string>>;
   readonly traces?: OtlpTarget;
   readonly metrics?: OtlpTarget & { readonly intervalMs: number };
+  /** Where the access log goes with `access_log: otlp`. */
+  readonly logs?: OtlpTarget;
 }
 
 /** The variables of a process, as in `process.env`. */
@@ -27,7 +29,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const defaultIntervalMs = 60_000;
 
 /**
- * Reads OpenTelemetry's usual variables, for traces and metrics alike:
+ * Reads OpenTelemetry's usual variables, for traces, metrics and logs alike:
  * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` as it is, else `OTEL_EXPORTER_OTLP_ENDPOINT` with
  * `v1/traces` appended, the headers of either kind, `OTEL_TRACES_EXPORTER` where it is `none`,
  * `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and
@@ -37,11 +39,13 @@ const defaultIntervalMs = 60_000;
 export function readOtlpSettings(environment: Environment): OtlpSettings {
   const traces = targetFrom(environment, "traces");
   const metrics = targetFrom(environment, "metrics");
+  const logs = targetFrom(environment, "logs");
   const { "service.name": named, ...resource } = headersFrom(environment.OTEL_RESOURCE_ATTRIBUTES);
   return {
     serviceName: environment.OTEL_SERVICE_NAME || named || "switchyard",
     ...(Object.keys(resource).length > 0 && { resource }),
     ...(traces && { traces }),
+    ...(logs && { logs }),
     ...(metrics && {
       metrics: {
         ...metrics,
@@ -53,7 +57,7 @@ export function readOtlpSettings(environment: Environment): OtlpSettings {
 
 function targetFrom(
   environment: Environment,
-  signal: "traces" | "metrics",
+  signal: "traces" | "metrics" | "logs",
 ): OtlpTarget | undefined {
   const name = signal.toUpperCase();
   if (environment.OTEL_SDK_DISABLED?.toLowerCase() === "true") return undefined;

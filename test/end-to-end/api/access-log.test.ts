@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { AccessLog } from "../../../src/app/access-log.ts";
+import { AccessLog, asJsonLines } from "../../../src/app/access-log.ts";
 import { systemClock } from "../../../src/platform/kernel/clock.ts";
 import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
@@ -18,7 +18,12 @@ describe("the access log", () => {
       {
         providers: [provider({ id: "acme", base_url: upstream.baseUrl, api_key: "k", models })],
       },
-      { accessLog: new AccessLog((line) => void lines.push(line), systemClock) },
+      {
+        accessLog: new AccessLog(
+          asJsonLines((line) => void lines.push(line)),
+          systemClock,
+        ),
+      },
     );
   });
   afterAll(async () => {
