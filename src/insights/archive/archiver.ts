@@ -76,6 +76,8 @@ export class Archiver {
   private countedMs = -Infinity;
   private erasedMs = -Infinity;
   private pauseMs = everyMs;
+  /** Since when every round has failed. */
+  private failingSinceMs: number | undefined;
 
   constructor(options: ArchiverOptions) {
     this.options = options;
@@ -141,9 +143,14 @@ export class Archiver {
     this.options.onDropped(records);
   }
 
-  private async runLeading(): Promise<void> {
-    const { isLeader, onError, contents } = this.options;
+  /**
+   * Archives what waits and measures what is left, where this gateway leads. Failures are logged,
+   * and tried again later.
+   */
+  async runLeading(): Promise<void> {
+    const { isLeader, onError, contents, clock } = this.options;
     if (isLeader?.() === false) {
+      this.failingSinceMs = undefined;
       Object.assign(this.figures, { waiting: 0, lagSeconds: 0 });
       contents.figures.waiting = 0;
       // What the leader does not know of: contents that could not be written here.
@@ -155,7 +162,9 @@ export class Archiver {
       if (this.options.clock.monotonicMs() - this.erasedMs >= eraseEveryMs) await this.erase();
       await contents.round();
       this.pauseMs = everyMs;
+      this.failingSinceMs = undefined;
     } catch (error) {
+      this.failingSinceMs ??= clock.nowMs();
       this.pauseMs = Math.min(pauseMsMax, this.pauseMs * 2);
       this.isPrepared = false;
       const cause = error instanceof Error ? error.message : String(error);
@@ -188,8 +197,11 @@ export class Archiver {
     const [oldest] = await outbox.batches();
     // The name of a batch begins with the time at which it was formed.
     const settledMs = oldest === undefined ? undefined : Number.parseInt(oldest.slice(0, 12), 16);
+    // An archive that was away from the start on has been given no batch.
+    const sinceMs =
+      settledMs ?? ((await outbox.oldestMs()) === undefined ? undefined : this.failingSinceMs);
     this.figures.lagSeconds =
-      settledMs === undefined ? 0 : Math.max(0, (clock.nowMs() - settledMs) / 1_000);
+      sinceMs === undefined ? 0 : Math.max(0, (clock.nowMs() - sinceMs) / 1_000);
     if (clock.monotonicMs() - this.countedMs < countEveryMs) return;
     this.figures.waiting = await outbox.count();
     await this.options.contents.trim();
