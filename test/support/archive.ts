@@ -13,6 +13,7 @@ import {
   type WrappedDataKey,
 } from "../../src/platform/vault/key-vault.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
+import { createMetrics } from "../../src/platform/telemetry/metrics.ts";
 import { type InsightTables, openInsightStorage, settledUnit } from "./generation-records.ts";
 
 /** A database whose records are archived. */
@@ -22,6 +23,13 @@ export interface ArchivedStorage {
   /** Commits records as settlements do. */
   settle(...records: readonly GenerationRecord[]): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Returns what a gateway exposes of its archive. */
+export function archiveScrape({ archive }: ArchivedStorage): Promise<string> {
+  const metrics = createMetrics();
+  metrics.watchArchive(() => ({ ...archive.figures, contents: archive.contents.figures }));
+  return metrics.text();
 }
 
 /** A vault whose data keys are in memory. */

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ArchivedStorage, openArchived } from "../../../test/support/archive.ts";
+import { type FaultScrapes, testAlert } from "../../../test/support/alert-firing.ts";
+import {
+  type ArchivedStorage,
+  archiveScrape,
+  openArchived,
+} from "../../../test/support/archive.ts";
 import { type ClickHouseServer, startClickHouse } from "../../../test/support/clickhouse.ts";
 import {
   openInsightStorage,
@@ -11,7 +16,8 @@ import {
   settledUnit,
 } from "../../../test/support/generation-records.ts";
 import { migratedDatabase } from "../../../test/support/postgres.ts";
-import { dayMs, hourMs, systemClock } from "../../platform/kernel/clock.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { dayMs, hourMs, minuteMs, systemClock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { JobRegistry } from "../health/job-registry.ts";
 import { LogBudget, Retention } from "../retention.ts";
@@ -138,6 +144,29 @@ test("an archive that was down receives all records when it is back", async () =
   });
 }, 240_000);
 
+describe("an archive that is away when the gateway starts", () => {
+  const clock = new FakeClock();
+  let scrapes: FaultScrapes;
+  test("lags from the first failed round on, and no longer when it is back", async () => {
+    const { url, archiveUrl } = fresh();
+    await clickhouse.kill();
+    await within({ url, archiveUrl, clock }, async (opened) => {
+      const { archive, settle } = opened;
+      await settle(...series(10));
+      await archive.archiver.runLeading();
+      const before = await archiveScrape(opened);
+      clock.advance(11 * minuteMs);
+      await archive.archiver.runLeading();
+      scrapes = { before, during: await archiveScrape(opened) };
+      expect(archive.figures.lagSeconds).toBe(660);
+      await clickhouse.restart();
+      await archive.archiver.runLeading();
+      expect(archive.figures).toMatchObject({ lagSeconds: 0, archived: 10 });
+    });
+  }, 240_000);
+  testAlert("SwitchyardArchiveBehind", () => scrapes);
+});
+
 test("records are archived once if the gateway is killed between insert and watermark", async () => {
   const { name, url, archiveUrl } = fresh();
   await clickhouse.insertAnswers("held");
@@ -252,16 +281,19 @@ test("retention deletes no record before it is archived", async () => {
   });
 }, 240_000);
 
+let dropScrapes: FaultScrapes;
 test("the oldest records are dropped and counted if the database has no room, archived or not", async () => {
   const { name, url, archiveUrl } = fresh();
   await within({ url, archiveUrl }, async (opened) => {
     const { archive, settle } = opened;
+    const before = await archiveScrape(opened);
     const startMs = systemClock.nowMs() - hourMs;
     await settle(
       ...Array.from({ length: 100 }, (_, index) => recordInSeries(index, startMs + index * 1_000)),
     );
     await purge(opened, { keepDays: 90, room: { beforeMs: startMs + 30_000, rows: 30 } });
     expect(archive.figures.dropped).toBe(30);
+    dropScrapes = { before, during: await archiveScrape(opened) };
     expect(await archive.outbox.count()).toBe(70);
     // Those of a batch that is undecided are counted when it is decided.
     expect(await archive.outbox.settle(20)).toBeString();
@@ -271,6 +303,8 @@ test("the oldest records are dropped and counted if the database has no room, ar
     expect(await archived(name)).toEqual(each(60));
   });
 }, 240_000);
+
+testAlert("SwitchyardArchiveDropped", () => dropScrapes);
 
 test("the archive deletes records older than its own keepDays", async () => {
   const { name, url, archiveUrl } = fresh();

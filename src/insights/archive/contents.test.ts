@@ -3,7 +3,12 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ArchivedStorage, openArchived } from "../../../test/support/archive.ts";
+import { type FaultScrapes, testAlert } from "../../../test/support/alert-firing.ts";
+import {
+  type ArchivedStorage,
+  archiveScrape,
+  openArchived,
+} from "../../../test/support/archive.ts";
 import { type ClickHouseServer, startClickHouse } from "../../../test/support/clickhouse.ts";
 import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { systemClock } from "../../platform/kernel/clock.ts";
@@ -76,6 +81,7 @@ const waiting = async ({ storage, archive }: ArchivedStorage): Promise<string[]>
 };
 
 describe.each(engines)("request contents in a database on %s", (_, databaseUrl) => {
+  let dropScrapes: FaultScrapes;
   test("are archived once, leave the database, and are readable only by their workspace", async () => {
     const { name, archiveUrl } = fresh();
     const contents = Array.from({ length: 70 }, () => contentOf("ws_a"));
@@ -196,6 +202,7 @@ describe.each(engines)("request contents in a database on %s", (_, databaseUrl) 
     };
     await within({ url: await databaseUrl(), ...options }, async (opened) => {
       const { contents: kept } = opened.archive;
+      const before = await archiveScrape(opened);
       const startMs = systemClock.nowMs() - 60_000;
       for (const index of [1, 2, 3, 4])
         kept.write(
@@ -209,10 +216,12 @@ describe.each(engines)("request contents in a database on %s", (_, databaseUrl) 
       expect(await waiting(opened)).toEqual(["ws_3", "ws_4"]);
       expect(dropped).toBe(2);
       expect(kept.figures).toEqual({ waiting: 2, archived: 0, dropped: 2 });
+      dropScrapes = { before, during: await archiveScrape(opened) };
       await kept.trim();
       expect(dropped).toBe(2);
     });
   }, 240_000);
+  testAlert("SwitchyardArchiveContentsDropped", () => dropScrapes);
 });
 
 test("contents wait while the archive is down, and are archived once when it is back", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import { testManagementKey } from "../../support/gateway.ts";
 import { migratedDatabase } from "../../support/postgres.ts";
 import {
@@ -108,8 +109,10 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     redis.resume();
   }, 240_000);
 
+  let differing: FaultScrapes;
   test("differing files are shown per gateway with a warning, and sections that need a restart are named", async () => {
     await untilShown(async () => at(await overview(gateways[0]!), "gateways.alike") === true);
+    const before = await metricsOf(gateways[0]!);
     write([priced("0.90"), priced("0.95", "retention: { generations_days: 5 }\n")]);
     expect((await reload(gateways[0]!)).status).toBe(200);
     await untilPrices([0.9, 0.95], "each has the price of its file");
@@ -118,6 +121,7 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     await untilShown(async () =>
       (await metricsOf(gateways[0]!)).includes("\nswitchyard_configurations 2\n"),
     );
+    differing = { before, during: await metricsOf(gateways[0]!) };
     const gatewaysShown = at(await overview(gateways[1]!), "gateways") as {
       alike: boolean;
       data: { configuration: string; needs_restart: string[]; problem: string | null }[];
@@ -129,6 +133,8 @@ describe.skipIf(!hasRedis)(`the configuration of two gateways${redisMissing}`, (
     ]);
     expect(new Set(gatewaysShown.data.map((node) => node.configuration)).size).toBe(2);
   }, 240_000);
+
+  testAlert("SwitchyardConfigurationsDiffer", () => differing);
 
   test("an invalid file returns 409 at its own gateway, is shown for the other and changes nothing", async () => {
     write([priced("cheap"), priced("cheap")]);

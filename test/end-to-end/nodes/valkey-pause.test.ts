@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
@@ -19,6 +20,7 @@ describe.skipIf(!hasRedis).each([1, 2])(
   (nodeCount) => {
     let nodes: Nodes;
     let gateways: GatewayProcess[];
+    let scrapes: FaultScrapes;
     beforeAll(async () => {
       nodes = await startNodes();
       gateways = nodes.gateways.slice(0, nodeCount);
@@ -33,6 +35,9 @@ describe.skipIf(!hasRedis).each([1, 2])(
 
     test(`${inFlight} responses in flight are charged once during the pause, and everything continues after it`, async () => {
       const { upstream, redis } = nodes;
+      const scrape = async (): Promise<string> =>
+        (await fetch(`${gateways[0]?.url}/metrics`)).text();
+      const before = await scrape();
       const gate = upstream.gate();
       // Streams have shown their first words when it stops, whole answers are not begun.
       upstream.script((request) => {
@@ -76,6 +81,7 @@ describe.skipIf(!hasRedis).each([1, 2])(
         ]);
       }
 
+      scrapes = { before, during: await scrape() };
       redis.resume();
       upstream.script((request) => chatAnswer(request, { usage }));
       for (const gateway of gateways) {
@@ -100,5 +106,6 @@ describe.skipIf(!hasRedis).each([1, 2])(
         });
       }
     }, 240_000);
+    testAlert("SwitchyardSharedStateAway", () => scrapes);
   },
 );

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import { testLlmKey } from "../../support/gateway.ts";
 import { HealthProbe } from "../../support/health-probe.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
@@ -222,9 +223,12 @@ test("at the open file limit idle connections are closed, and /metrics and the l
   expect(await limited.terminate()).toBe(0);
 });
 
+let nearLimit: FaultScrapes;
 test("request bodies above the memory limit get 503 with Retry-After, and the others are served", async () => {
   const yaml = acmeYaml(upstream.baseUrl, "server: { body_memory_mb: 32 }\n");
   const roomy = await startProcess({ yaml, environment: bootstrapVariables });
+  const scrape = async (): Promise<string> => (await fetch(`${roomy.url}/metrics`)).text();
+  const before = await scrape();
   const gate = upstream.gate();
   upstream.script((request) => [gate, ...healthyChat(request)]);
   const body = JSON.stringify({
@@ -236,6 +240,7 @@ test("request bodies above the memory limit get 503 with Retry-After, and the ot
   const refused = await Promise.all(
     [0, 1, 2].map(() => Promise.race(answers.filter((_, index) => !sent[index]?.over))),
   );
+  nearLimit = { before, during: await scrape() };
   gate.open();
   const all = await Promise.all(answers);
   upstream.script(healthyChat);
@@ -245,6 +250,8 @@ test("request bodies above the memory limit get 503 with Retry-After, and the ot
     expect(answer).toMatch(/retry-after: \d/i);
   expect(await roomy.terminate()).toBe(0);
 });
+
+testAlert("SwitchyardBodiesNearLimit", () => nearLimit);
 
 test("an error response arrives although its client is still sending", async () => {
   const yaml = acmeYaml(upstream.baseUrl, "server: { body_memory_mb: 32 }\n");

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import { CuttingProxy } from "../../support/cutting-proxy.ts";
 import { migratedDatabase } from "../../support/postgres.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
@@ -19,23 +20,6 @@ let proxy: CuttingProxy;
 let store: OpenedStore;
 let gateway: GatewayProcess;
 
-beforeEach(async () => {
-  upstream = await startFaultUpstream();
-  const url = new URL(await migratedDatabase());
-  proxy = new CuttingProxy({ host: url.hostname, port: Number(url.port) });
-  const proxied = Object.assign(new URL(url), { port: String(await proxy.listen()) });
-  const environment = {
-    DATABASE_URL: proxied.href,
-    SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
-  };
-  store = { options: { environment }, query: (text) => queryDatabase(url.href, text) };
-  gateway = await start();
-});
-afterEach(async () => {
-  await gateway.kill9();
-  await proxy.close();
-  upstream.stop();
-});
 afterAll(endProcesses);
 
 const start = (): Promise<GatewayProcess> =>
@@ -65,19 +49,44 @@ async function expectRefusalsWithoutProviders(): Promise<void> {
   expect(upstream.requests).toHaveLength(askedCount);
 }
 
+const scrape = async (): Promise<string> => (await fetch(`${gateway.url}/metrics`)).text();
+
 async function gaugeOf(name: string): Promise<number> {
-  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const text = await scrape();
   return Number(new RegExp(`^\\S*${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN);
 }
 
+let idle: FaultScrapes;
+let refusing: FaultScrapes;
+
 describe("Postgres", () => {
+  beforeEach(async () => {
+    upstream = await startFaultUpstream();
+    const url = new URL(await migratedDatabase());
+    proxy = new CuttingProxy({ host: url.hostname, port: Number(url.port) });
+    const proxied = Object.assign(new URL(url), { port: String(await proxy.listen()) });
+    const environment = {
+      DATABASE_URL: proxied.href,
+      SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+    };
+    store = { options: { environment }, query: (text) => queryDatabase(url.href, text) };
+    gateway = await start();
+  });
+  afterEach(async () => {
+    await gateway.kill9();
+    await proxy.close();
+    upstream.stop();
+  });
+
   test("that is down makes the gateway unready, nothing is charged, and deliveries are booked later", async () => {
     expect((await postChat(gateway)).status).toBe(200);
+    const before = await scrape();
     proxy.mode = "refuse";
     proxy.cutAll();
     expect(await readyzIs(503)).toEqual({ status: "unready", unready: ["storage"] });
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
     expect(await Promise.all([gaugeOf("ready"), gaugeOf("storage_up")])).toEqual([0, 0]);
+    idle = { before, during: await scrape() };
     const [whole, stream] = await Promise.all(
       [false, true].map(async (streamed) => {
         const response = await postChat(gateway, { stream: streamed });
@@ -90,6 +99,7 @@ describe("Postgres", () => {
     expect(stream?.text).toContain('"service_unavailable"');
     expect(await openHolds(gateway)).toBe(0);
     await expectRefusalsWithoutProviders();
+    refusing = { before, during: await scrape() };
 
     proxy.mode = "pass";
     expect(await readyzIs(200)).toEqual({ status: "ready", unready: [] });
@@ -142,3 +152,8 @@ describe("Postgres", () => {
     await expectNothingHeld(gateway, balanceNano);
   });
 });
+
+testAlert("SwitchyardDatabaseAway", () => idle);
+testAlert("SwitchyardNotReady", () => idle);
+testAlert("SwitchyardOwnErrors", () => refusing, { goesOn: true });
+testAlert("SwitchyardChargesWaiting", () => refusing);

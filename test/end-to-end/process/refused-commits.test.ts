@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { z } from "zod";
+import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
@@ -56,8 +57,10 @@ async function readyz(): Promise<number> {
   return (await fetch(`${gateway.url}/readyz`)).status;
 }
 
+const scrape = async (): Promise<string> => (await fetch(`${gateway.url}/metrics`)).text();
+
 async function metric(name: string): Promise<number> {
-  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  const text = await scrape();
   return Number(new RegExp(`^switchyard_${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN);
 }
 
@@ -85,11 +88,13 @@ const countedSql =
 const countRow = z.tuple([z.object({ count: z.coerce.number() })]);
 
 describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) => {
+  let scrapes: FaultScrapes;
   test("loses at most what was in flight, books it as uncollected, and sends no provider requests until then", async () => {
     await open(engine);
     const clients = startClients();
     while (clients.seen.length < 50)
       clients.seen.push(...chargeIn(await (await postChat(gateway)).text()));
+    const before = await scrape();
     const end = await begin(store.place, gateway);
     // Every client ends with a refusal; those that were in flight have waited for the database by
     // then.
@@ -106,6 +111,7 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     expect(upstream.requests.length - askedBefore).toBeLessThanOrEqual(trialsMax);
     if (hidden !== true) expect(await readyz()).toBe(503);
     expect(await openHolds(gateway)).toBe(0);
+    scrapes = { before, during: await scrape() };
 
     await end();
     await pollUntil(async () => (await readyz()) === 200);
@@ -139,4 +145,5 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     await gateway.stderrHas("commits rejected");
     await gateway.stderrHas("the database takes commits again");
   });
+  testAlert("SwitchyardCommitsRejected", () => scrapes);
 });

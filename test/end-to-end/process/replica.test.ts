@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import { testManagementKey } from "../../support/gateway.ts";
 import { type PostgresServer, startPostgres, startReplicaOf } from "../../support/postgres.ts";
 import {
@@ -53,8 +54,11 @@ async function start(): Promise<GatewayProcess> {
   return gateway;
 }
 
-async function metricOf({ url }: GatewayProcess, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+const scrape = async ({ url }: GatewayProcess): Promise<string> =>
+  (await fetch(`${url}/metrics`)).text();
+
+async function metricOf(opened: GatewayProcess, name: string): Promise<number> {
+  const text = await scrape(opened);
   return Number(new RegExp(`^switchyard_${name} (\\S+)$`, "m").exec(text)?.[1]);
 }
 
@@ -103,15 +107,31 @@ test("lists and reports are read from the replica, and decisions from the primar
   }
 }, 240_000);
 
+let lagging: FaultScrapes;
+test("a replica that stops replaying lags, and the primary answers", async () => {
+  const opened = await start();
+  await replicaIs(opened, 1);
+  const before = await scrape(opened);
+  await queryDatabase(replica.url, "select pg_wal_replay_pause()");
+  await pollUntil(async () => (await metricOf(opened, "replica_lag_seconds")) > 5);
+  lagging = { before, during: await scrape(opened) };
+  await queryDatabase(replica.url, "select pg_wal_replay_resume()");
+  await pollUntil(async () => (await metricOf(opened, "replica_lag_seconds")) < 5);
+}, 240_000);
+testAlert("SwitchyardReplicaLags", () => lagging);
+
+let away: FaultScrapes;
 test("a replica that becomes unreachable is logged once, and the primary answers", async () => {
   const opened = await start();
   await replicaIs(opened, 1);
   const generation = textAt(await (await postChat(opened)).json(), "id")
     .split("-")
     .at(-1);
+  const before = await scrape(opened);
   await replica.stop();
   isReplicaStopped = true;
   await replicaIs(opened, 0);
+  away = { before, during: await scrape(opened) };
   expect(
     at(await getJson(opened, "/analytics/generations?limit=1", testManagementKey), "data.0.id"),
   ).toBe(`gen_${generation}`);
@@ -120,6 +140,8 @@ test("a replica that becomes unreachable is logged once, and the primary answers
   expect((await postChat(opened)).status).toBe(200);
   expect((await fetch(`${opened.url}/readyz`)).status).toBe(200);
 }, 240_000);
+
+testAlert("SwitchyardReplicaAway", () => away);
 
 test("a replica beside SQLite is refused at the start", async () => {
   const { exitCode, stderr } = await runProcess({

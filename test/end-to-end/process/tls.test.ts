@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import {
   endProcesses,
   runProcess,
@@ -57,6 +58,7 @@ test("server.tls serves HTTPS with the configured certificate and no plain HTTP"
   expect(await gateway.terminate()).toBe(0);
 });
 
+let shortLived: FaultScrapes;
 test("a reload serves a renewed certificate, and open connections go on", async () => {
   const { cert, key } = certificate();
   const renewed = certificate();
@@ -89,8 +91,10 @@ test("a reload serves a renewed certificate, and open connections go on", async 
   const metrics = await (await fetch(at)).text();
   const [, left] = /^switchyard_tls_certificate_expiry_seconds (\S+)$/m.exec(metrics) ?? [];
   expect(Number(left) / 86_400).toBeWithin(1.9, 2.1);
+  shortLived = { before: "", during: metrics };
   expect(await gateway.terminate()).toBe(0);
 });
+testAlert("SwitchyardCertificateExpires", () => shortLived);
 
 test("an unreadable or invalid key is named at the start", async () => {
   const { cert } = certificate();
