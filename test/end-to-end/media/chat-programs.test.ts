@@ -1,8 +1,11 @@
 import { DallEAPIWrapper } from "@langchain/openai";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import OpenAI from "openai";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { OpenRouterClient } from "../clients/adapters/openrouter-sdk.ts";
+import { testClientsFolder } from "../clients/support/test-clients-folder.ts";
 import { pixelPng } from "../clients/support/pixel-png.ts";
 
 const parts = [
@@ -12,12 +15,36 @@ const parts = [
 
 const pixel = Buffer.from(pixelPng, "base64");
 
+/** Answers as OpenRouter does for a model that makes pictures. */
+function routerAnswer(isStream: boolean): Response {
+  const images = [
+    { type: "image_url", image_url: { url: "data:image/png;base64,cGljdHVyZQ==" }, index: 0 },
+  ];
+  const said = { role: "assistant", content: "Here it is.", images };
+  const head = { id: "gen-1", created: 1, model: "banana" };
+  const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+  if (!isStream) {
+    const choices = [{ index: 0, message: said, finish_reason: "stop" }];
+    return Response.json({ ...head, object: "chat.completion", choices, usage });
+  }
+  const chunk = (choices: object[], more: object = {}): string =>
+    `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices, ...more })}\n\n`;
+  const events = [
+    chunk([{ index: 0, delta: said, finish_reason: null }]),
+    chunk([{ index: 0, delta: {}, finish_reason: "stop" }]),
+    chunk([], { usage }),
+    "data: [DONE]\n\n",
+  ];
+  return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+}
+
 /** A provider whose chat model makes pictures. */
 const upstream = Bun.serve({
   port: 0,
   async fetch(request) {
     const { pathname } = new URL(request.url);
-    await request.arrayBuffer();
+    const text = await request.text();
+    if (pathname.endsWith("/chat/completions")) return routerAnswer(text.includes('"stream":true'));
     const answer = {
       candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }],
       usageMetadata: {
@@ -42,6 +69,21 @@ beforeAll(async () => {
     sandbox: true,
     publicUrl: () => origin,
     providers: [
+      provider({
+        id: "rout",
+        base_url: `http://127.0.0.1:${upstream.port}`,
+        api_key: "k",
+        dialect: "openai-chat",
+        models: [
+          {
+            id: "rout/banana",
+            upstream_model: "banana",
+            context_length: 65_536,
+            max_completion_tokens: 32_768,
+            pricing: { prompt: "2", completion: "12", image_output: "120" },
+          },
+        ],
+      }),
       provider({
         id: "goog",
         base_url: `http://127.0.0.1:${upstream.port}`,
@@ -104,6 +146,48 @@ test("OpenRouter's client gets pictures through chat, whole and streamed", async
   for await (const chunk of stream) text += JSON.stringify(chunk);
   expect(text).toContain("Here it is.");
 });
+
+interface GoogleAnswer {
+  candidates?: { content?: { parts?: { inlineData?: { data?: string } }[] } }[];
+}
+
+interface GoogleModels {
+  generateContent(asked: object): Promise<GoogleAnswer>;
+  generateContentStream(asked: object): Promise<AsyncIterable<GoogleAnswer>>;
+}
+
+const picturesIn = ({ candidates }: GoogleAnswer): (string | undefined)[] =>
+  (candidates?.[0]?.content?.parts ?? []).flatMap(({ inlineData }) => inlineData?.data ?? []);
+
+describe.each(["google-genai-1", "google-genai-2", "google-genai-3"])(
+  "the client in %s",
+  (name) => {
+    const folder = join(testClientsFolder, name, "node_modules", "@google", "genai");
+
+    test.skipIf(!existsSync(folder)).each(["goog/banana", "rout/banana"])(
+      "gets pictures of %s through Google's API, whole and streamed",
+      async (model) => {
+        const { GoogleGenAI } = (await import(Bun.resolveSync(folder, folder))) as {
+          GoogleGenAI: new (options: object) => { models: GoogleModels };
+        };
+        const { models } = new GoogleGenAI({
+          apiKey: testLlmKey,
+          httpOptions: { baseUrl: gateway.origin },
+        });
+        const asked = {
+          model,
+          contents: "a cat",
+          config: { responseModalities: ["IMAGE", "TEXT"] },
+        };
+        expect(picturesIn(await models.generateContent(asked))).toEqual(["cGljdHVyZQ=="]);
+        const streamed: (string | undefined)[] = [];
+        for await (const chunk of await models.generateContentStream(asked))
+          streamed.push(...picturesIn(chunk));
+        expect(streamed).toEqual(["cGljdHVyZQ=="]);
+      },
+    );
+  },
+);
 
 /** A second of silence as a WAV. */
 function wav(): Buffer {
