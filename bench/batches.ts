@@ -68,11 +68,11 @@ function startUpstream(): { url: string; stop(): void } {
 
 /** Yields the lines of an input, each filled to some bytes. */
 function* inputLines(count: number, fillBytes: number): Generator<Uint8Array> {
-  const fill = "x".repeat(fillBytes);
+  const request = { method: "POST", url: "/v1/chat/completions" };
+  const body = { model: "bench/chat", max_tokens: 5, messages, user: "x".repeat(fillBytes) };
+  const rest = JSON.stringify({ ...request, body }).slice(1);
   for (let line = 0; line < count; line += 1)
-    yield Buffer.from(
-      `{"custom_id":"l${line}","method":"POST","url":"/v1/chat/completions","body":{"model":"bench/chat","max_tokens":5,"user":"${fill}","messages":[{"role":"user","content":"hi"}]}}\n`,
-    );
+    yield Buffer.from(`{"custom_id":"l${line}",${rest}\n`);
 }
 
 /** A gateway that is measured. */

@@ -70,7 +70,8 @@ export class LineStore {
    */
   async take(batchId: string, limit: number): Promise<{ lines: BatchLine[]; ended: LineResult[] }> {
     const nowMs = this.clock.nowMs();
-    const isFree = sql<boolean>`done = 0 and upstream_model is null and not_before_ms <= ${nowMs} and (leased_by is null or leased_until_ms < ${nowMs})`;
+    const isHere = sql<boolean>`done = 0 and upstream_model is null and not_before_ms <= ${nowMs}`;
+    const isFree = sql<boolean>`${isHere} and (leased_by is null or leased_until_ms < ${nowMs})`;
     const rows = await this.database
       .updateTable("batch_lines")
       .set({

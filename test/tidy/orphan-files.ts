@@ -11,6 +11,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/ocr.ts": "npm run bench:ocr",
   "bench/ocr/sender.ts": "bench/ocr/chat-latency.ts",
   "bench/mcp.ts": "npm run bench:mcp",
+  "bench/batches.ts": "npm run bench:batches",
   "bench/media.ts": "npm run bench:media",
   "bench/media/traffic.ts": "bench/media.ts",
   "bench/sockets.ts": "npm run bench:sockets",

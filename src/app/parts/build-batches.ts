@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { LineOutcome, RunLine } from "../../batches/line-form.ts";
+import type { LineOutcome, LineRequest, RunLine } from "../../batches/line-form.ts";
 import { type Batches, openBatches } from "../../batches/open-batches.ts";
 import { buildProviderBatches } from "./build-provider-batches.ts";
+import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import type { UpstreamClient } from "../../inference/upstream/upstream-client.ts";
 import type { Files } from "../../files/open-files.ts";
 import type { BackgroundAnswer } from "../../http/inner-call.ts";
@@ -52,16 +53,29 @@ function answerTextOf(endpoint: string, bodyText: string, text: string): string 
   return JSON.stringify(completionOfChat(JSON.parse(text) as JsonObject, prompt));
 }
 
-/**
- * Returns a function that runs lines as requests of their keys, in rate windows of their own, and
- * notes their trace ids in `running` while they do.
- */
-const lineRunner =
-  (run: () => RunInBackground, running: Set<string>): RunLine =>
-  async ({ caller, endpoint, bodyText, rowOf, leg }) => {
+/** The lines that run now, by the trace ids of their requests. */
+class RunningLines {
+  private readonly traceIds = new Set<string>();
+
+  /** Returns how many of them have a hold. */
+  heldBy(ledger: Pick<LedgerPort, "hasHold">): number {
+    let count = 0;
+    for (const traceId of this.traceIds) if (ledger.hasHold(`gen_${traceId}`)) count += 1;
+    return count;
+  }
+
+  /** Returns a function that runs lines as requests of their keys, in rate windows of their own. */
+  runner(run: () => RunInBackground): RunLine {
+    return (request) => this.run(run(), request);
+  }
+
+  private async run(
+    run: RunInBackground,
+    { caller, endpoint, bodyText, rowOf, leg }: LineRequest,
+  ): Promise<LineOutcome> {
     let id = "";
     try {
-      const answer = await run()({
+      const answer = await run({
         endpoint: `POST ${endpoint.replace(/^\/v1/, "")}`,
         caller,
         headers: endpoint === "/v1/messages" ? anthropicVersion : {},
@@ -69,9 +83,9 @@ const lineRunner =
         work: {
           pool: "batch",
           leg,
-          began(traceId) {
+          began: (traceId) => {
             id = traceId;
-            running.add(traceId);
+            this.traceIds.add(traceId);
           },
           rowOf: (answer) =>
             rowOf(
@@ -86,9 +100,10 @@ const lineRunner =
       });
       return outcomeOf(answer);
     } finally {
-      running.delete(id);
+      this.traceIds.delete(id);
     }
-  };
+  }
+}
 
 function refuseModel(
   catalog: CatalogSnapshot,
@@ -127,7 +142,7 @@ export function buildBatches(
   },
 ): BuiltBatches {
   let connected: RunInBackground | undefined;
-  const running = new Set<string>();
+  const running = new RunningLines();
   const { concurrency = 8, native = "auto", pollSeconds = 60 } = settings.batch ?? {};
   const { ledger } = account;
   const provider =
@@ -158,18 +173,15 @@ export function buildBatches(
     files,
     vault: account.providerKeyVault,
     clock,
-    run: lineRunner(() => {
+    run: running.runner(() => {
       if (connected === undefined) throw new Error("the routes are not compiled yet");
       return connected;
-    }, running),
+    }),
     callerOf: (keyId) => account.directory.liveLlmKey(keyId, clock.nowMs()),
     refuseModel: (caller, model) => refuseModel(catalog(caller.workspace.id), caller, model),
     concurrency,
-    requestsInProgress() {
-      let count = ledger.openHoldCount - (provider?.holds.size ?? 0);
-      for (const traceId of running) if (ledger.hasHold(`gen_${traceId}`)) count -= 1;
-      return count;
-    },
+    requestsInProgress: () =>
+      ledger.openHoldCount - (provider?.holds.size ?? 0) - running.heldBy(ledger),
     isShared: hasSeveralGateways(settings),
     onError: (error) => logger.error({ err: error }, "a batch could not be worked on"),
   });

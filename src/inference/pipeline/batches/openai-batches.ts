@@ -71,12 +71,7 @@ export function openaiBatches(api: ProviderApi): ProviderBatchApi {
       ) as Record<string, unknown> | undefined;
       return found && jobOf(found);
     },
-    async endOf(job) {
-      const { status, errors } = await batchOf(job);
-      if (!endStatuses.has(String(status))) return undefined;
-      const [first] = (Object(errors) as { data?: unknown[] }).data ?? [];
-      return { rejection: status === "failed" ? codeOf(Object(first).code) : null };
-    },
+    endOf: async (job) => endIn(await batchOf(job)),
     async *answers(job) {
       const batch = await batchOf(job);
       for (const name of ["output_file_id", "error_file_id"]) {
@@ -97,6 +92,16 @@ export function openaiBatches(api: ProviderApi): ProviderBatchApi {
         if (typeof file === "string") await remove(file);
     },
   };
+}
+
+/** Returns how a batch has ended, with the code of the first error where it failed as a whole. */
+function endIn({
+  status,
+  errors,
+}: Record<string, unknown>): { rejection: string | null } | undefined {
+  if (!endStatuses.has(String(status))) return undefined;
+  const [first] = (Object(errors) as { data?: unknown[] }).data ?? [];
+  return { rejection: status === "failed" ? codeOf(Object(first).code) : null };
 }
 
 function upload(
