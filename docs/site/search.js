@@ -15,7 +15,7 @@ const tokenize = (text) =>
   text.split(/[\s,;:()[\]"'`?!]+/).flatMap((word) => [...new Set([word, ...word.split("."), ...word.split(/[_.\-/]+/)])]).filter(Boolean);
 
 /** Guides explain, references list: a guide goes first where both have the words. */
-const rankOf = (id) => (/\/reference\/api-/.test(id) ? 0.4 : /\/reference\//.test(id) ? 0.8 : 1);
+const rankOf = (id) => (/^\/?(?:docs\/)?api\//.test(id) ? 0.4 : /\/reference\//.test(id) ? 0.8 : 1);
 
 /** Creates the search over the entries of `search.json`; `MiniSearch` is the package's class. */
 export function createSearch(MiniSearch, entries) {

@@ -33,6 +33,50 @@ for (const block of document.querySelectorAll("pre")) {
   frame.append(block, button);
 }
 
+/** Shows the same request in one language at a time, the one that was chosen last. */
+function languageTabs() {
+  const labels = { sh: "curl", ts: "TypeScript", python: "Python" };
+  const frames = [...document.querySelectorAll("article .code")].filter(({ firstChild }) => labels[firstChild.dataset.language]);
+  if (frames.length < 2) return;
+  const list = document.createElement("div");
+  list.className = "tabs";
+  list.setAttribute("role", "tablist");
+  list.setAttribute("aria-label", "Language");
+  const tabs = frames.map((frame, index) => {
+    const tab = document.createElement("button");
+    tab.type = "button";
+    tab.setAttribute("role", "tab");
+    tab.id = `language-${index}`;
+    frame.id = `request-${index}`;
+    tab.setAttribute("aria-controls", frame.id);
+    frame.setAttribute("role", "tabpanel");
+    frame.setAttribute("aria-labelledby", tab.id);
+    tab.textContent = labels[frame.firstChild.dataset.language];
+    tab.addEventListener("click", () => choose(index));
+    return tab;
+  });
+  const choose = (chosen) => {
+    for (const [index, tab] of tabs.entries()) {
+      tab.setAttribute("aria-selected", String(index === chosen));
+      tab.tabIndex = index === chosen ? 0 : -1;
+      frames[index].hidden = index !== chosen;
+    }
+    localStorage.setItem("docs-language", tabs[chosen].textContent);
+  };
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined) return;
+    const next = (tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length;
+    choose(next);
+    tabs[next].focus();
+  });
+  list.append(...tabs);
+  frames[0].before(list);
+  choose(Math.max(0, tabs.findIndex(({ textContent }) => textContent === localStorage.getItem("docs-language"))));
+}
+if (document.body.classList.contains("languages")) languageTabs();
+if ("signedIn" in document.body.dataset && document.getElementById("try")) import(new URL("try.js", script));
+
 /** Loads the index with the first character; all files come from where the page does. */
 async function loadSearch() {
   const [{ default: MiniSearch }, { createSearch }, response] = await Promise.all([

@@ -278,7 +278,8 @@ function credentialText(operation: Json): string {
 
 const fieldHeadings = ["field", "type", "required", "meaning"];
 
-function operationPart(document: Json, { base, path, method, operation }: Operation): string {
+/** Returns what a reader needs to send an operation, as Markdown below its name. */
+function operationText(document: Json, { base, path, method, operation }: Operation): string {
   const parameters = list(operation["parameters"]).map((each) => resolve(document, each));
   const parameterRows = parameters.map((each) => [
     `\`${text(each["name"])}\` (${text(each["in"])})`,
@@ -298,8 +299,6 @@ function operationPart(document: Json, { base, path, method, operation }: Operat
   const part = (title: string, rows: string[][]): string =>
     rows.length === 0 ? "" : `### ${title}\n\n${table(fieldHeadings, rows)}`;
   return [
-    `## ${method.toUpperCase()} ${path}`,
-    text(operation["summary"]),
     text(operation["description"]),
     credentialText(operation),
     part("Parameters", parameterRows),
@@ -319,13 +318,138 @@ function operationPart(document: Json, { base, path, method, operation }: Operat
     .join("\n\n");
 }
 
+/** What the form of an operation's page needs to send it as the person who is signed in. */
+interface Trial {
+  method: string;
+  /** The path with its parameters in braces, such as `/api/v1/keys/{hash}`. */
+  path: string;
+  /** The parameters of the path and the query. */
+  parameters: readonly { name: string; in: string; required: boolean; example: string }[];
+  /** An example of the body; null where the operation takes none. */
+  body: unknown;
+  /** Whether the request carries the person's playground key, or the session alone. */
+  credential: "key" | "session";
+  /** Whether the request changes or deletes something, which the page asks about first. */
+  changes: boolean;
+}
+
+/** The tag of the operations that call models. */
+const inferenceTag = "Inference";
+
+/** Returns how a browser may send an operation; undefined where a session is of no use for it. */
+function trialOf(document: Json, { base, path, method, operation }: Operation): Trial | undefined {
+  const families = familiesOf(operation);
+  const verb = method.toUpperCase();
+  const content = resolve(document, operation["requestBody"])["content"];
+  const isOpen = families.length === 0;
+  const takesKey = families.includes("llmKey") && !families.includes("session");
+  const callsModels = takesKey && list(operation["tags"]).includes(inferenceTag);
+  const isOther = content !== undefined && object(content)["application/json"] === undefined;
+  if (isOther || object(operation["responses"])["101"] !== undefined) return undefined;
+  if (list(operation["tags"]).includes("Signing in")) return undefined;
+  if (!isOpen && !takesKey && !families.includes("session")) return undefined;
+  // An operation for LLM keys is sent with the playground key, which may read and call models.
+  if (takesKey && verb !== "GET" && !callsModels) return undefined;
+  return {
+    method: verb,
+    path: `${new URL(base).pathname.replace(/\/$/, "")}${path}`,
+    parameters: list(operation["parameters"])
+      .map((each) => resolve(document, each))
+      .filter((each) => each["in"] === "path" || each["in"] === "query")
+      .map((each) => ({
+        name: text(each["name"]),
+        in: text(each["in"]),
+        required: each["required"] === true,
+        example: parameterExample(document, each),
+      })),
+    body: content === undefined ? null : (exampleOf(document, content) ?? {}),
+    credential: takesKey ? "key" : "session",
+    changes: verb !== "GET" && !callsModels,
+  };
+}
+
+/** Returns the example of a parameter that a reader can send as it is; empty where only they know. */
+function parameterExample(document: Json, parameter: Json): string {
+  const example = parameter["example"] ?? resolve(document, parameter["schema"])["example"];
+  return typeof example === "string" || typeof example === "number" ? String(example) : "";
+}
+
+/** A page of one operation. */
+export interface OperationPage {
+  /** Its address below `/docs/api/`. */
+  slug: string;
+  /** The method and path, such as `POST /keys`. */
+  name: string;
+  method: string;
+  path: string;
+  /** What it does, in one line. */
+  title: string;
+  markdown: string;
+  trial: Trial | undefined;
+}
+
+/** A page of the operations of one tag. */
+export interface TagPage extends PageEntry {
+  /** Every operation in full, for agents. */
+  markdown: string;
+  /** The list of operations, each with a link to its page, for people. */
+  overview: string;
+  operations: readonly OperationPage[];
+}
+
 const slugOf = (tag: string): string => `api-${tag.toLowerCase().replaceAll(/[^a-z]+/g, "-")}`;
 
+/** Returns the address of an operation: `POST /keys/{hash}/rotate` is `post-keys-hash-rotate`. */
+const operationSlug = (name: string): string =>
+  name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-|-$/g, "");
+
+function operationPage(document: Json, found: Operation): OperationPage {
+  const { method, path, operation } = found;
+  const name = `${method.toUpperCase()} ${path}`;
+  const title = text(operation["summary"]).replace(/\.$/, "") || name;
+  return {
+    slug: operationSlug(name),
+    name,
+    method: method.toUpperCase(),
+    path,
+    title,
+    markdown: `# ${title}\n\n\`${name}\`\n\n${operationText(document, found).replaceAll(/^### /gm, "## ")}\n`,
+    trial: trialOf(document, found),
+  };
+}
+
+function tagPage(document: Json, tag: string, found: readonly Operation[]): TagPage {
+  const title = `API: ${tag}`;
+  const intro =
+    "Paths work below `/api/v1` and `/v1`. Replace names in capitals, such as `KEY_HASH`; examples use models of the sandbox, " +
+    "which need no account. Programs read [OpenAPI](/api/v1/openapi.json).";
+  const operations = found.map((each) => operationPage(document, each));
+  const inFull = found.map((each, index) => {
+    const { name = "" } = operations[index] ?? {};
+    return `## ${name}\n\n${text(each.operation["summary"])}\n\n${operationText(document, each)}`;
+  });
+  const rows = operations.map(({ slug, name, title: does }) => [
+    `[\`${name}\`](/docs/api/${slug})`,
+    does,
+  ]);
+  return {
+    slug: slugOf(tag),
+    title,
+    label: tag,
+    markdown: `# ${title}\n\n${intro}\n\n${inFull.join("\n\n")}\n`,
+    overview: `# ${title}\n\n${intro}\n\n${table(["operation", "what it does"], rows)}\n`,
+    operations,
+  };
+}
+
 /**
- * Returns a page for each tag of the OpenAPI document, with every operation except pages for
- * browsers.
+ * Returns a page for each tag of the OpenAPI document, with a page for every operation except pages
+ * for browsers.
  */
-export function apiPages(document: Json, publicUrl: string): (PageEntry & { markdown: string })[] {
+export function apiPages(document: Json, publicUrl: string): TagPage[] {
   const serverOf = (value: unknown): string | undefined =>
     text(object(list(value)[0])["url"]) || undefined;
   const byTag = new Map<string, Operation[]>();
@@ -340,18 +464,7 @@ export function apiPages(document: Json, publicUrl: string): (PageEntry & { mark
       ]);
     }
   }
-  return [...byTag].map(([tag, found]) => {
-    const title = `API: ${tag}`;
-    const intro =
-      "Paths work below `/api/v1` and `/v1`. Replace names in capitals, such as `KEY_HASH`; examples use models of the sandbox, " +
-      "which need no account. Programs read [OpenAPI](/api/v1/openapi.json).";
-    const parts = found.map((each) => operationPart(document, each));
-    return {
-      slug: slugOf(tag),
-      title,
-      markdown: `# ${title}\n\n${intro}\n\n${parts.join("\n\n")}\n`,
-    };
-  });
+  return [...byTag].map(([tag, found]) => tagPage(document, tag, found));
 }
 
 const row = (cells: readonly string[]): string =>

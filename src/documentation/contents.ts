@@ -3,6 +3,8 @@ export interface PageEntry {
   /** Its address below the section, and its file without `.md`. */
   slug: string;
   title: string;
+  /** A shorter title for the navigation. */
+  label?: string;
   /** Words by which people search for it and which its text does not stress. */
   keywords?: string;
 }
@@ -12,6 +14,45 @@ export interface Section {
   slug: string;
   title: string;
   pages: readonly PageEntry[];
+}
+
+/** The groups of the guides, in the order of the navigation, with the pages of each. */
+const guideGroups: readonly (readonly [title: string, slugs: string])[] = [
+  [
+    "Clients",
+    "openai-sdk anthropic-sdk ai-sdk langchain pydantic-ai openai-agents claude-code codex opencode aider editors mcp command",
+  ],
+  ["Routing", "routing presets local-models privacy troubleshooting"],
+  [
+    "Keys and money",
+    "team-keys budgets own-provider-keys charges customers agent-runs card-payments",
+  ],
+  ["Apps", "build tools images-and-audio documents sockets other-surfaces batches app-keys"],
+  ["Migrate", "from-openai from-openrouter from-litellm from-portkey"],
+];
+
+/** Pages of a section below a heading of their own; the heading is empty where there is one group. */
+interface PageGroup {
+  title: string;
+  pages: readonly PageEntry[];
+}
+
+/**
+ * Returns the pages of a section in groups. A guide that no group names is among those of
+ * migrations if its address begins with `from-`, otherwise among those of apps.
+ */
+export function groupsOf({ slug, pages }: Section): readonly PageGroup[] {
+  if (slug !== "guides") return [{ title: "", pages }];
+  const groupFor = (page: PageEntry): string =>
+    guideGroups.find(([, slugs]) => slugs.split(" ").includes(page.slug))?.[0] ??
+    (page.slug.startsWith("from-") ? "Migrate" : "Apps");
+  return guideGroups.map(([title, slugs]) => {
+    const order = slugs.split(" ");
+    const rank = (page: PageEntry): number =>
+      order.includes(page.slug) ? order.indexOf(page.slug) : order.length;
+    const found = pages.filter((page) => groupFor(page) === title);
+    return { title, pages: found.toSorted((one, other) => rank(one) - rank(other)) };
+  });
 }
 
 /** Every hand-written page, in the order of the navigation. */

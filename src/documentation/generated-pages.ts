@@ -5,7 +5,7 @@ import { directiveTable } from "../inference/sandbox/directives.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { type ErrorCode, errorCatalog } from "../platform/kernel/errors.ts";
 import { metricTable } from "../platform/telemetry/metric-families.ts";
-import { apiPages, table } from "./api-pages.ts";
+import { table } from "./api-pages.ts";
 import type { PageEntry } from "./contents.ts";
 import { deviationsPage } from "./deviation-texts.ts";
 import { errorTexts } from "./error-texts.ts";
@@ -168,10 +168,12 @@ ${tools
   .join("\n\n")}
 `;
 
-/** Returns every page that is generated from the program. */
-export function generatedPages({ openApi, tools, exampleYaml, publicUrl }: Facts): GeneratedPage[] {
+/** Returns the pages of the reference that are generated from the program, beside those of the API. */
+export function generatedPages({
+  tools,
+  exampleYaml,
+}: Pick<Facts, "tools" | "exampleYaml">): GeneratedPage[] {
   return [
-    ...apiPages(openApi, publicUrl),
     { slug: "errors", title: "Error codes", markdown: errorsPage() },
     { slug: "headers", title: "Headers", markdown: headersPage() },
     { slug: "events", title: "Events of streams", markdown: eventsPage },

@@ -29,7 +29,8 @@ export const headingId = (text: string): string =>
     .trim()
     .replaceAll(/\s+/g, "-");
 
-const plainText = (markdown: string): string =>
+/** Returns Markdown as text without its marks. */
+export const plainText = (markdown: string): string =>
   markdown
     .replaceAll(/```\w*|[`*#|]|\]\([^)]*\)|\[|<[^>]+>/g, " ")
     .replaceAll(/-{3,}/g, " ")

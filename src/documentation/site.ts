@@ -1,11 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
-import { mark, faviconSvg } from "../pages/page.ts";
-import { brand } from "../platform/kernel/brand.ts";
-import { writtenSections, type Section } from "./contents.ts";
+import { faviconSvg } from "../pages/page.ts";
+import { apiPages, type OperationPage } from "./api-pages.ts";
+import { writtenSections } from "./contents.ts";
+import { frontPage, missingPage } from "./front-page.ts";
 import { generatedPages, type Facts } from "./generated-pages.ts";
-import { renderMarkdown, type RenderedPage } from "./render-markdown.ts";
+import { plainText, renderMarkdown, type RenderedPage } from "./render-markdown.ts";
+import { operationAddress, routeName, sitePage, type SiteSection } from "./site-frame.ts";
 
 /** An entry of the search: a part of a page. */
 interface SearchEntry {
@@ -45,22 +47,40 @@ const summary =
  * page is rendered on first use.
  */
 export class DocumentationSite {
-  readonly sections: readonly Section[];
+  readonly sections: readonly SiteSection[];
   /** The OpenAPI document that the reference is generated from. */
   readonly openApi: Facts["openApi"];
+  /** The page of each operation of the API, by its path below `/docs`. */
+  readonly operations: ReadonlyMap<string, OperationPage>;
   private readonly folder: string;
+  private readonly publicUrl: string;
   private readonly generated: ReadonlyMap<string, string>;
+  /** The lists of operations that people see where agents read every operation in full. */
+  private readonly overviews: ReadonlyMap<string, string>;
   private readonly rendered = new Map<string, RenderedPage>();
 
   constructor(folder: string, facts: Facts) {
     this.folder = folder;
     this.openApi = facts.openApi;
+    this.publicUrl = facts.publicUrl;
+    const api = apiPages(facts.openApi, facts.publicUrl);
     const pages = generatedPages(facts);
-    this.generated = new Map(pages.map(({ slug, markdown }) => [`reference/${slug}`, markdown]));
-    this.sections = [...writtenSections, { slug: "reference", title: "Reference", pages }];
+    this.operations = new Map(
+      api.flatMap(({ operations }) => operations.map((each) => [`api/${each.slug}`, each])),
+    );
+    this.generated = new Map([
+      ...[...api, ...pages].map(({ slug, markdown }) => [`reference/${slug}`, markdown] as const),
+      ...[...this.operations].map(([path, { markdown }]) => [path, markdown] as const),
+    ]);
+    this.overviews = new Map(api.map(({ slug, overview }) => [`reference/${slug}`, overview]));
+    this.sections = [
+      ...writtenSections,
+      { slug: "reference", title: "API", pages: api },
+      { slug: "reference", title: "Reference", pages },
+    ];
   }
 
-  /** Every page by its path below `/docs`, with its title. */
+  /** Every page by its path below `/docs`, with its title; operations are beside them. */
   get pages(): { path: string; title: string; keywords: string }[] {
     return this.sections.flatMap(({ slug, pages }) =>
       pages.map(({ slug: name, title, keywords = "" }) => ({
@@ -76,7 +96,10 @@ export class DocumentationSite {
    * `search.json`; undefined where there is none.
    */
   file(path: string): SiteFile | undefined {
-    if (path === "") return this.page("start/quickstart");
+    if (path === "") {
+      const front = frontPage(this.sections, { summary, publicUrl: this.publicUrl });
+      return file("html", sitePage(front, this.sections));
+    }
     if (path === "llms.txt") return file("text", this.index());
     if (path === "llms-full.txt")
       return file("text", this.pages.map((page) => this.markdown(page.path) ?? "").join("\n\n"));
@@ -87,17 +110,24 @@ export class DocumentationSite {
     return markdown === undefined ? undefined : file("markdown", markdown);
   }
 
+  /** Returns the page for an address that the site does not have, with the navigation. */
+  missing(path: string): SiteFile {
+    return file("html", sitePage(missingPage(this.sections, path), this.sections));
+  }
+
   /** Returns the Markdown of a page; undefined where there is no such page. */
   markdown(path: string): string | undefined {
+    const generated = this.generated.get(path);
+    if (generated !== undefined) return generated;
     if (!this.pages.some((page) => page.path === path)) return undefined;
-    return this.generated.get(path) ?? readFileSync(join(this.folder, `${path}.md`), "utf8");
+    return readFileSync(join(this.folder, `${path}.md`), "utf8");
   }
 
   /** Returns a rendered page; undefined where there is no such page. */
   render(path: string): RenderedPage | undefined {
     const known = this.rendered.get(path);
     if (known !== undefined) return known;
-    const markdown = this.markdown(path);
+    const markdown = this.overviews.get(path) ?? this.markdown(path);
     if (markdown === undefined) return undefined;
     const page = renderMarkdown(markdown, `/docs/${path}`);
     this.rendered.set(path, page);
@@ -106,11 +136,18 @@ export class DocumentationSite {
 
   private page(path: string): SiteFile | undefined {
     const rendered = this.render(path);
-    const title = this.pages.find((page) => page.path === path)?.title ?? path;
-    return (
-      rendered &&
-      file("html", sitePage(rendered, { title, current: `/docs/${path}`, sections: this.sections }))
-    );
+    if (rendered === undefined) return undefined;
+    const operation = this.operations.get(path);
+    const title = operation?.title ?? this.pages.find((page) => page.path === path)?.title ?? path;
+    const framed = {
+      title,
+      current: `/docs/${path}`,
+      source: `/docs/${path}.md`,
+      html: operation === undefined ? rendered.html : operationHtml(rendered.html, operation),
+      parts: rendered.headings.filter(({ depth }) => depth === 2),
+      hasLanguages: operation !== undefined,
+    };
+    return file("html", sitePage(framed, this.sections));
   }
 
   /** Returns the index for agents (llmstxt.org): every page with the address of its Markdown. */
@@ -122,18 +159,32 @@ export class DocumentationSite {
     return `# Switchyard\n\n> ${summary}\n\n${lists.join("\n\n")}\n`;
   }
 
-  /** Returns the entries of the search, one for each part of a page. */
+  /** Returns the entries of the search: one for each part of a page and each operation. */
   private searchEntries(): SearchEntry[] {
-    return this.pages.flatMap(({ path, title, keywords }) =>
-      (this.render(path)?.parts ?? []).map((part, index) => ({
-        id: `/docs/${path}${part.id === "" ? "" : `#${part.id}`}`,
-        title: part.title,
-        page: title,
-        // The page as a whole is found by its keywords, not each of its parts.
-        keywords: index === 0 ? keywords : "",
-        text: part.text.trim().slice(0, path.startsWith("reference/api-") ? 600 : 20_000),
-      })),
+    const parts = this.pages
+      .filter(({ path }) => !this.overviews.has(path))
+      .flatMap(({ path, title, keywords }) =>
+        (this.render(path)?.parts ?? []).map((part, index) => ({
+          id: `/docs/${path}${part.id === "" ? "" : `#${part.id}`}`,
+          title: part.title,
+          page: title,
+          // The page as a whole is found by its keywords, not each of its parts.
+          keywords: index === 0 ? keywords : "",
+          text: part.text.trim().slice(0, 20_000),
+        })),
+      );
+    const operations = this.sections.flatMap(({ pages }) =>
+      pages.flatMap(({ title, operations: found = [] }) =>
+        found.map((each) => ({
+          id: operationAddress(each),
+          title: each.name,
+          page: title,
+          keywords: "",
+          text: plainText(`${each.title}. ${each.markdown}`).slice(0, 600),
+        })),
+      ),
     );
+    return [...parts, ...operations];
   }
 
   private asset(name: string): SiteFile | undefined {
@@ -145,63 +196,17 @@ export class DocumentationSite {
   }
 }
 
-const navigation = (sections: readonly Section[], current: string): string =>
-  sections
-    .map(({ slug, title, pages }) => {
-      const links = pages.map((page) => {
-        const href = `/docs/${slug}/${page.slug}`;
-        return `<li><a href="${href}"${href === current ? ' aria-current="page"' : ""}>${Bun.escapeHTML(page.title)}</a></li>`;
-      });
-      return `<h2>${Bun.escapeHTML(title)}</h2><ul>${links.join("")}</ul>`;
-    })
-    .join("\n");
-
-/** Returns links to the pages before and after the current one, in the order of the navigation. */
-function neighbours(sections: readonly Section[], current: string): string {
-  const pages = sections.flatMap(({ slug, pages: inner }) =>
-    inner.map(({ slug: page, title }) => ({ href: `/docs/${slug}/${page}`, title })),
-  );
-  const at = pages.findIndex(({ href }) => href === current);
-  const link = (
-    page: { href: string; title: string } | undefined,
-    rel: string,
-    label: string,
-  ): string =>
-    page === undefined
-      ? "<span></span>"
-      : `<a rel="${rel}" href="${page.href}">${label}: ${Bun.escapeHTML(page.title)}</a>`;
-  return at < 0
-    ? ""
-    : `<nav class="turn" aria-label="Pages">${link(pages[at - 1], "prev", "Previous")}${link(pages[at + 1], "next", "Next")}</nav>`;
-}
-
-/** Returns a page of the site as an HTML document; only the search needs its script. */
-function sitePage(
-  { html, headings }: RenderedPage,
-  { title, current, sections }: { title: string; current: string; sections: readonly Section[] },
-): string {
-  const onPage = headings.filter(({ depth }) => depth === 2);
-  const toc =
-    onPage.length < 2
-      ? ""
-      : `<nav class="toc" aria-label="On this page"><h2>On this page</h2><ul>${onPage
-          .map(({ id, text }) => `<li><a href="#${id}">${Bun.escapeHTML(text)}</a></li>`)
-          .join("")}</ul></nav>`;
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${Bun.escapeHTML(title)} - ${brand.productName} documentation</title><link rel="icon" href="/favicon.svg" type="image/svg+xml">
-<link rel="alternate" type="text/markdown" href="${current}.md"><link rel="stylesheet" href="/docs/site/site.css">
-<script src="/docs/site/theme.js"></script><script src="/docs/site/site.js" defer></script></head>
-<body><a class="skip" href="#content">Skip to the content</a>
-<header><a class="brand" href="/docs">${mark}${brand.productName}</a>
-<div class="search"><input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off"
-role="combobox" aria-expanded="false" aria-controls="results"><ul id="results" role="listbox" aria-label="Results" hidden></ul></div>
-<button id="theme" type="button">Theme</button></header>
-<div class="columns"><details class="menu" id="menu"><summary>Menu</summary>
-<nav aria-label="Documentation">${navigation(sections, current)}</nav></details>
-<main id="content"><article>${html}</article>${neighbours(sections, current)}
-<p class="source"><a href="${current}.md">This page as Markdown</a></p></main>${toc}</div></body></html>
-`;
+/**
+ * Returns the page of an operation: its route below the title, and a place for the form that sends
+ * it, which the script fills where a person is signed in.
+ */
+function operationHtml(html: string, { method, path, name, trial }: OperationPage): string {
+  const plain = `<p><code>${Bun.escapeHTML(name)}</code></p>`;
+  const routed = html.replace(plain, () => `<p class="route">${routeName({ method, path })}</p>`);
+  if (trial === undefined) return routed;
+  const place = `<section id="try" data-trial="${Bun.escapeHTML(JSON.stringify(trial))}" hidden></section>`;
+  const at = routed.indexOf("<h2 ");
+  return at < 0 ? `${routed}${place}` : `${routed.slice(0, at)}${place}${routed.slice(at)}`;
 }
 
 const assets = [
@@ -209,6 +214,7 @@ const assets = [
   "site/site.js",
   "site/search.js",
   "site/theme.js",
+  "site/try.js",
   "site/minisearch.js",
 ];
 
@@ -252,7 +258,7 @@ const markdownAt = (markdown: string, file: string): string =>
 export function staticFiles(site: DocumentationSite): Map<string, string> {
   const files = new Map<string, string>();
   const textOf = (path: string): string => site.file(path)?.text ?? "";
-  for (const { path } of site.pages) {
+  for (const path of [...site.pages.map((page) => page.path), ...site.operations.keys()]) {
     files.set(`${path}.html`, htmlAt(textOf(path), `${path}.html`));
     files.set(`${path}.md`, markdownAt(textOf(`${path}.md`), `${path}.md`));
   }
@@ -262,6 +268,8 @@ export function staticFiles(site: DocumentationSite): Map<string, string> {
   const placed = entries.map((entry) => ({ ...entry, id: placeOf(entry.id, ".html") }));
   files.set("search.json", JSON.stringify(placed));
   for (const name of assets) files.set(name, textOf(name));
+  // The fonts are the gateway's own files; elsewhere the reader's fonts are used.
+  files.set("site/site.css", textOf("site/site.css").replaceAll(/@font-face\s*\{[^}]*\}\s*/g, ""));
   files.set("favicon.svg", faviconSvg);
   files.set("openapi.json", JSON.stringify(site.openApi));
   return files;

@@ -3,7 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { redirect } from "../pages/page-response.ts";
+import { personOf, redirect } from "../pages/page-response.ts";
 
 const shared = {
   method: "GET",
@@ -28,30 +28,44 @@ export const openApi = defineEndpoint({
 
 /** Allows no inline script or style, and nothing of another origin. */
 const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+type SiteDependencies = Pick<Dependencies, "documentation" | "people" | "clock">;
+
+const siteHeaders = (type: string): Record<string, string> => ({
+  "content-type": type,
+  "content-security-policy": policy,
+  "cache-control": "no-cache",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "same-origin",
+});
 
 async function siteResponse(
   context: RequestContext<unknown>,
-  { documentation }: Pick<Dependencies, "documentation">,
+  deps: SiteDependencies,
   path: string,
 ): Promise<Response> {
-  const file = (await documentation()).file(path);
-  if (file === undefined)
+  const site = await deps.documentation();
+  const file = site.file(path);
+  if (file === undefined) {
+    const isBrowser = context.request.headers.get("accept")?.includes("text/html") ?? false;
+    if (isBrowser) {
+      const { text, type } = site.missing(path);
+      return new Response(text, {
+        status: 404,
+        headers: { ...context.headers, ...siteHeaders(type) },
+      });
+    }
     throw new GatewayError(
       "not_found",
       "The documentation has no such page. The list is at /docs.",
     );
-  return new Response(file.text, {
-    headers: {
-      ...context.headers,
-      "content-type": file.type,
-      "content-security-policy": policy,
-      "cache-control": "no-cache",
-      "x-content-type-options": "nosniff",
-      "referrer-policy": "same-origin",
-    },
-  });
+  }
+  // The page of an operation offers to send it only where a person is signed in.
+  const isSignedIn = site.operations.has(path) && (await personOf(context, deps)) !== undefined;
+  const text = isSignedIn ? file.text.replace("<body", "<body data-signed-in") : file.text;
+  return new Response(text, { headers: { ...context.headers, ...siteHeaders(file.type) } });
 }
 
 const site = {
@@ -66,7 +80,7 @@ export const docs = defineEndpoint({
   ...site,
   path: "/docs",
   summary: "Show the documentation.",
-  handle: (context, deps: Pick<Dependencies, "documentation">) => siteResponse(context, deps, ""),
+  handle: (context, deps: SiteDependencies) => siteResponse(context, deps, ""),
 });
 
 /**
@@ -77,8 +91,9 @@ export const docsFile = defineEndpoint({
   ...site,
   path: "/docs/:file",
   summary: "Show llms.txt, llms-full.txt or the search index.",
-  async handle(context, deps: Pick<Dependencies, "documentation">) {
+  async handle(context, deps: SiteDependencies) {
     const name = context.param("file");
+    if (name === "api") return redirect(context, "/docs/reference/api-inference");
     const section = (await deps.documentation()).sections.find(({ slug }) => slug === name);
     const first = section?.pages[0];
     return first === undefined
@@ -92,7 +107,7 @@ export const docsPage = defineEndpoint({
   ...site,
   path: "/docs/:section/:page",
   summary: "Show a page of the documentation, or its Markdown.",
-  handle: (context, deps: Pick<Dependencies, "documentation">) =>
+  handle: (context, deps: SiteDependencies) =>
     siteResponse(context, deps, `${context.param("section")}/${context.param("page")}`),
 });
 
@@ -101,6 +116,5 @@ export const llmsText = defineEndpoint({
   ...site,
   path: "/llms.txt",
   summary: "Show the documentation's index for agents.",
-  handle: (context, deps: Pick<Dependencies, "documentation">) =>
-    siteResponse(context, deps, "llms.txt"),
+  handle: (context, deps: SiteDependencies) => siteResponse(context, deps, "llms.txt"),
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { writtenSections } from "../../../src/documentation/contents.ts";
+import { groupsOf, writtenSections } from "../../../src/documentation/contents.ts";
 import { settings, variables } from "../../../src/documentation/setting-texts.ts";
 import { headerTexts } from "../../../src/documentation/header-texts.ts";
 import { buildDocumentation } from "../../../src/app/parts/build-operations.ts";
@@ -21,6 +21,7 @@ import {
 } from "../../support/chromium.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { endProcesses, temporaryDirectory } from "../../support/process.ts";
+import { signedInSessions } from "../api/credential-sessions.ts";
 import { jsonOf, runCommand } from "../command/run-command.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
@@ -45,14 +46,59 @@ describe("the documentation", () => {
     );
   });
 
+  test("has its guides in five groups, each guide in one of them", () => {
+    const [guides] = writtenSections.filter(({ slug }) => slug === "guides");
+    const groups = guides === undefined ? [] : groupsOf(guides);
+    expect(groups.map(({ title }) => title)).toEqual([
+      "Clients",
+      "Routing",
+      "Keys and money",
+      "Apps",
+      "Migrate",
+    ]);
+    const grouped = groups.flatMap(({ pages }) => pages.map(({ slug }) => slug));
+    expect(grouped.toSorted()).toEqual(guides?.pages.map(({ slug }) => slug).toSorted() ?? []);
+    const migrations = groups.at(-1)?.pages.map(({ slug }) => slug) ?? [];
+    expect(migrations.every((slug) => slug.startsWith("from-"))).toBe(true);
+  });
+
+  test("has a first page that leads to every other, with the groups as headings", () => {
+    const front = site.file("")?.text ?? "";
+    const [, main = ""] = front.split("<main");
+    expect(main).toContain("<h1>Switchyard documentation</h1>");
+    const missing = site.pages.filter(
+      ({ path }) => !path.startsWith("start/") && !main.includes(`href="/docs/${path}"`),
+    );
+    expect(missing.map(({ path }) => path)).toEqual([]);
+    for (const title of ["Clients", "Routing", "Keys and money", "Apps", "Migrate"])
+      expect(main).toContain(`<h3>${title}</h3>`);
+  });
+
+  test("has a page for each operation, which its tag's page and the navigation lead to", () => {
+    const described = describedEndpoints(endpoints).filter(({ tag }) => tag !== "Pages");
+    const named = new Set([...site.operations.values()].map(({ name }) => name));
+    const names = described.map(
+      ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
+    );
+    expect(names.filter((name) => !named.has(name))).toEqual([]);
+    expect(site.operations.size).toBe(named.size);
+    const page = site.file("api/post-keys-hash-rotate")?.text ?? "";
+    expect(page).toContain('<span class="verb post">POST</span> <code>/keys/{hash}/rotate</code>');
+    expect(page).toContain('<a href="/docs/api/get-keys">');
+    expect(page).toContain('rel="next"');
+    expect(site.file("api/post-keys-hash-rotate.md")?.text).toContain("`POST /keys/{hash}/rotate`");
+    expect(site.file("reference/api-account")?.text).toContain('href="/docs/api/post-keys"');
+  });
+
   test("has no broken links or anchors", () => {
+    const paths = [...site.pages.map(({ path }) => path), ...site.operations.keys()];
     const anchors = new Map(
-      site.pages.map(({ path }) => [
+      paths.map((path) => [
         `/docs/${path}`,
         new Set(site.render(path)?.headings.map(({ id }) => id)),
       ]),
     );
-    const dead = site.pages.flatMap(({ path }) => {
+    const dead = paths.flatMap((path) => {
       const links = [...(site.render(path)?.html ?? "").matchAll(/href="([^"]+)"/g)].map(
         ([, href = ""]) => href,
       );
@@ -185,7 +231,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
   let gateway: TestGateway;
   let browser: OwnWindows;
   beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startGateway(), startChromium()]);
+    [gateway, browser] = await Promise.all([startGateway({ sandbox: true }), startChromium()]);
   });
   afterAll(async () => {
     await browser.close();
@@ -213,6 +259,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
       "/reference/errors",
       "/reference/configuration",
       "/reference/api-presets",
+      "/api/post-chat-completions",
     ]) {
       await page.goto(`${gateway.origin}/docs${path}`);
       expect([path, await sidewaysPixels(page)]).toEqual([path, 0]);
@@ -224,6 +271,53 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     expect([elsewhere, complaints]).toEqual([[], []]);
     await page.close();
   }, 240_000);
+
+  test("answers an unknown address with the navigation in browsers, and with JSON elsewhere", async () => {
+    const page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+    const answer = await page.goto(`${gateway.origin}/docs/guides/budget-alerts`);
+    expect(answer?.status()).toBe(404);
+    await page.getByRole("heading", { name: "No such page" }).waitFor();
+    await page.getByRole("main").getByRole("link", { name: "Budgets", exact: true }).click();
+    await page.waitForURL(`${gateway.origin}/docs/guides/budgets`);
+    await page.close();
+    const plain = await fetch(`${gateway.origin}/docs/guides/budget-alerts`);
+    expect(plain.status).toBe(404);
+    expect(await plain.json()).toMatchObject({ error: { code: "not_found" } });
+  });
+
+  test("sends an operation as the person who is signed in, and offers it to no other", async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const problems: string[] = [];
+    page.on("pageerror", (error) => problems.push(error.message));
+    page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+    const place = page.locator("#try");
+    await page.goto(`${gateway.origin}/docs/api/post-chat-completions`);
+    expect([await place.count(), await place.isVisible()]).toEqual([1, false]);
+    const { owner } = await signedInSessions(gateway);
+    await context.addCookies([{ name: "__session", value: owner(), url: gateway.origin }]);
+    await page.reload();
+    await page.getByRole("button", { name: "Send the request" }).click();
+    await place.getByText(/^Status 200, /).waitFor();
+    expect(await place.locator("pre").innerText()).toContain('"object": "chat.completion"');
+    expect(await axeFindings(page)).toEqual([]);
+    await page.goto(`${gateway.origin}/docs/api/get-keys`);
+    await page.getByRole("button", { name: "Send the request" }).click();
+    await place.getByText(/^Status 200, /).waitFor();
+    // What changes something asks first.
+    await page.goto(`${gateway.origin}/docs/api/post-keys`);
+    await page.getByLabel("Body").fill('{"name": "Made in the manual"}');
+    await page.getByRole("button", { name: "Send the request" }).click();
+    expect(await place.getByText(/^Status/).count()).toBe(0);
+    await page.getByRole("button", { name: "Send POST" }).click();
+    await place.getByText(/^Status 200, /).waitFor();
+    expect(await place.locator("pre").innerText()).toContain("Made in the manual");
+    // Neither management keys nor passwords are asked for here.
+    await page.goto(`${gateway.origin}/docs/api/post-api-auth-sign-in-email`);
+    expect(await place.count()).toBe(0);
+    expect(problems).toEqual([]);
+    await context.close();
+  }, 120_000);
 
   test("can search when it is served below another server's root", async () => {
     const files = staticFiles(site);
