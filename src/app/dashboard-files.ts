@@ -1,11 +1,31 @@
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, watch } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Dashboard, DashboardFile } from "../endpoints/dependencies.ts";
 
+/** The packages of the fonts, which the public pages and the documentation have as well. */
+const fontPackages: Readonly<Record<string, string>> = {
+  "fonts/inter.woff2": "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
+  "fonts/geist-mono.woff2":
+    "@fontsource-variable/geist-mono/files/geist-mono-latin-wght-normal.woff2",
+};
+const installedFonts = new Map<string, DashboardFile>();
+
+/** Returns a font of an installed package; undefined for other names. */
+function installedFont(name: string): DashboardFile | undefined {
+  const known = installedFonts.get(name);
+  const path = fontPackages[name];
+  if (known !== undefined || path === undefined) return known;
+  const bytes = read(fileURLToPath(import.meta.resolve(path)));
+  const font = { bytes, gzipped: undefined, type: "font/woff2" };
+  installedFonts.set(name, font);
+  return font;
+}
+
 /** The dashboard of a gateway without one. */
-const noDashboard: Dashboard = { isOn: false, index: () => undefined, file: () => undefined };
+const noDashboard: Dashboard = { isOn: false, index: () => undefined, file: installedFont };
 
 const types: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
@@ -149,6 +169,6 @@ export function openDashboard(
   return {
     isOn: true,
     index: () => current()?.index,
-    file: (name) => current()?.files.get(name),
+    file: (name) => current()?.files.get(name) ?? installedFont(name),
   };
 }

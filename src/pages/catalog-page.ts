@@ -36,19 +36,98 @@ const unitPrice = (usd: number | undefined): string =>
 const pathOf = (id: string): string =>
   `/catalog/${id.split("/").map(encodeURIComponent).join("/")}`;
 
-/** Returns the page of all reachable models, each with a link to its own page. */
-export const catalogPage = (entries: readonly CatalogEntry[]): Page => ({
-  title: "Models",
-  width: "wide",
-  body: html`<div class="card"><h1>Models</h1><p>${entries.length} models can be reached here. <a href="/status">Status</a>.</p>
-<div class="scroll" tabindex="0" role="region" aria-label="Models and prices"><table><thead><tr><th scope="col">Model</th>
-<th scope="col" class="amount">Input, 1M tokens</th><th scope="col" class="amount">Output, 1M tokens</th></tr></thead>
-<tbody>${entries.map(
-    ({ id, name, inputPrice, outputPrice }) =>
-      html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td><td class="amount">${price(inputPrice)}</td>
-<td class="amount">${price(outputPrice)}</td></tr>`,
-  )}</tbody></table></div></div>`,
+/** What models can be sorted by: the value of each, and whether the largest is first. */
+const orders = {
+  name: { label: "Model", of: ({ name }: CatalogEntry) => name.toLowerCase(), isDown: false },
+  context: {
+    label: "Context",
+    of: ({ contextLength }: CatalogEntry) => contextLength,
+    isDown: true,
+  },
+  input: {
+    label: "Input, 1M tokens",
+    of: ({ inputPrice }: CatalogEntry) => inputPrice ?? Number.POSITIVE_INFINITY,
+    isDown: false,
+  },
+  output: {
+    label: "Output, 1M tokens",
+    of: ({ outputPrice }: CatalogEntry) => outputPrice ?? Number.POSITIVE_INFINITY,
+    isDown: false,
+  },
+} as const;
+type Order = keyof typeof orders;
+
+/** What the visitor looks for. */
+interface CatalogSearch {
+  /** Words of the name, the id, the kind or the capabilities. */
+  words: string;
+  order: Order | undefined;
+}
+
+/** Reads the search of an address; an order that does not exist is none. */
+export const catalogSearch = (query: URLSearchParams): CatalogSearch => ({
+  words: (query.get("q") ?? "").trim().slice(0, 100),
+  order: Object.keys(orders).find((name): name is Order => name === query.get("sort")),
 });
+
+function found(entries: readonly CatalogEntry[], { words, order }: CatalogSearch): CatalogEntry[] {
+  const wanted = words.toLowerCase().split(/\s+/);
+  const matches = entries.filter(({ id, name, category, capabilities }) => {
+    const text = [id, name, category, ...capabilities].join(" ").toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+  if (order === undefined) return matches;
+  const { of, isDown } = orders[order];
+  return matches.toSorted((one, other) => {
+    const [left, right] = [of(one), of(other)];
+    const compared =
+      typeof left === "number" && typeof right === "number"
+        ? left === right
+          ? 0
+          : left - right
+        : String(left).localeCompare(String(right));
+    return isDown ? -compared : compared;
+  });
+}
+
+/** Returns the head of a column, as a link that sorts by it. */
+function sortHead(order: Order, search: CatalogSearch, isFigure: boolean) {
+  const { words } = search;
+  const query = new URLSearchParams({ ...(words === "" ? {} : { q: words }), sort: order });
+  const direction = orders[order].isDown ? "descending" : "ascending";
+  const sorted = search.order === order ? html` aria-sort="${direction}"` : "";
+  const mark = search.order === order ? (orders[order].isDown ? " ↓" : " ↑") : "";
+  return html`<th scope="col"${isFigure ? html` class="amount"` : ""}${sorted}><a href="/catalog?${String(query)}">${orders[order].label}</a>${mark}</th>`;
+}
+
+function catalogTable(entries: readonly CatalogEntry[], search: CatalogSearch) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Models and prices"><table><thead><tr>${sortHead("name", search, false)}
+${sortHead("context", search, true)}${sortHead("input", search, true)}${sortHead("output", search, true)}</tr></thead>
+<tbody>${entries.map(
+    ({ id, name, contextLength, inputPrice, outputPrice }) =>
+      html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td><td class="amount">${contextLength > 0 ? count.format(contextLength) : "–"}</td>
+<td class="amount">${price(inputPrice)}</td><td class="amount">${price(outputPrice)}</td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+/** Returns the page of the reachable models that a search finds, each with a link to its own page. */
+export function catalogPage(entries: readonly CatalogEntry[], search: CatalogSearch): Page {
+  const shown = found(entries, search);
+  const all = html`<a href="/catalog">Show all models</a>`;
+  return {
+    title: "Models",
+    width: "wide",
+    body: html`<div class="card"><h1>Models</h1><p>${entries.length} models can be reached here. <a href="/status">Status</a>.</p>
+<form method="get" action="/catalog" role="search" class="find"><label for="q">Find models</label>
+<div><input id="q" name="q" type="search" maxlength="100" value="${search.words}" placeholder="Name, maker, kind or capability">${
+      search.order === undefined
+        ? ""
+        : html`<input type="hidden" name="sort" value="${search.order}">`
+    }<button type="submit">Find</button></div></form>
+${search.words === "" ? "" : html`<p role="status">${shown.length === 0 ? "No model matches." : `${shown.length} of ${entries.length} match.`} ${all}</p>`}
+${shown.length === 0 ? "" : catalogTable(shown, search)}</div>`,
+  };
+}
 
 /** Returns the page of one model: prices by provider, context, parameters and privacy. */
 export const catalogModelPage = (entry: CatalogEntry): Page => ({

@@ -8,6 +8,8 @@ import { createHash } from "node:crypto";
  * themes (WCAG 2.2, 1.4.3 and 1.4.11).
  */
 const styleSheet = `
+@font-face{font-family:Inter;src:url("/fonts/inter.woff2") format("woff2");font-weight:100 900;font-display:swap}
+@font-face{font-family:"Geist Mono";src:url("/fonts/geist-mono.woff2") format("woff2");font-weight:100 900;font-display:swap}
 :root{color-scheme:light dark;--page:#fafbfc;--surface:#fff;--muted:#f3f5f7;--line:#dfe3e8;--control:#868f9b;--text:#14181f;
 --second:#4a5360;--third:#667080;--accent:#2959c6;--on-accent:#fff;--accent-ground:#eaf0fb;--good:#0f7a4d;--good-ground:#e7f5ee;
 --warning:#946000;--warning-ground:#fdf3dc;--bad:#c0291f;--bad-ground:#fdecea}@media (prefers-color-scheme:dark){:root{
@@ -79,6 +81,7 @@ th,td{text-align:left;vertical-align:top;padding:8px 12px 8px 0;border-bottom:1p
 th{font-weight:500;color:var(--text)}
 tfoot td{font-weight:600;color:var(--text);border-bottom:0}
 .amount{text-align:right;padding-right:0;padding-left:12px;font-variant-numeric:tabular-nums}
+.find label{margin-top:0}.find>div{display:flex;gap:8px;margin-bottom:16px}th a{color:inherit}th{white-space:nowrap}
 .parties{display:flex;flex-wrap:wrap;gap:0 48px;margin-bottom:24px}
 .parties p{margin:0}
 @media print{body{background:#fff}body>header,body>footer{display:none}.card{border:0;padding:0}main{margin:0;max-width:none}}
@@ -149,7 +152,7 @@ export const pageHeaders = ({
 }: Pick<Page, "formTargets" | "script"> = {}): Record<string, string> => ({
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":
-    `default-src 'none'; style-src ${styleSource}; img-src 'self' data:; ` +
+    `default-src 'none'; style-src ${styleSource}; img-src 'self' data:; font-src 'self'; ` +
     `${script === undefined ? "" : "script-src 'self'; connect-src 'self'; "}` +
     `form-action ${["'self'", ...formTargets].join(" ")}; frame-ancestors 'none'; base-uri 'none'`,
   "referrer-policy": "same-origin",

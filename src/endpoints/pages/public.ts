@@ -1,7 +1,12 @@
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { listModels, parseModelListQuery } from "../../inference/catalog/list-models.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
-import { catalogModelPage, catalogPage, type CatalogEntry } from "../../pages/catalog-page.ts";
+import {
+  catalogModelPage,
+  catalogPage,
+  catalogSearch,
+  type CatalogEntry,
+} from "../../pages/catalog-page.ts";
 import type { Page } from "../../pages/page.ts";
 import {
   statusFeed,
@@ -133,7 +138,13 @@ export const catalogPageEndpoint = defineEndpoint({
   path: "/catalog",
   summary: "Show the page of available models.",
   handle: (context, deps: Pick<Dependencies, "inference">) =>
-    publicPage(context, catalogPage(listed(deps).map((model) => entryOf(model, deps)))),
+    publicPage(
+      context,
+      catalogPage(
+        listed(deps).map((model) => entryOf(model, deps)),
+        catalogSearch(context.query),
+      ),
+    ),
 });
 
 /** Shows one of them. */

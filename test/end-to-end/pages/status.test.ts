@@ -109,6 +109,30 @@ describe.skipIf(!hasChromium).each(engines)(
       expect((await fetch(`${scene.origin}/catalog/no/such`)).status).toBe(404);
     });
 
+    test("/catalog finds and sorts models, without JavaScript", async () => {
+      const { page, context } = await scene.open({ viewport: { width: 390, height: 844 } });
+      const ids = (): Promise<string[]> => page.locator("tbody code").allInnerTexts();
+      await page.goto(`${scene.origin}/catalog`);
+      const all = await ids();
+      expect(all.length).toBeGreaterThan(2);
+      await page.getByRole("link", { name: "Output, 1M tokens" }).click();
+      await page.waitForURL("**/catalog?sort=output");
+      const sorted = await ids();
+      expect(sorted.toSorted()).toEqual(all.toSorted());
+      expect(sorted.indexOf("acme/large")).toBeLessThan(sorted.indexOf("acme/small<b>"));
+      await page.getByLabel("Find models").fill("small chat");
+      await page.getByRole("button", { name: "Find" }).click();
+      await page.waitForURL("**/catalog?q=small+chat&sort=output");
+      expect(await ids()).toEqual(["acme/small<b>"]);
+      expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
+      await page.getByLabel("Find models").fill("<b>none</b>");
+      await page.getByRole("button", { name: "Find" }).click();
+      await page.getByText("No model matches.").waitFor();
+      await page.getByRole("link", { name: "Show all models" }).click();
+      expect(await ids()).toEqual(all);
+      await context.close();
+    });
+
     test("an incident is one entry from start to end, on the page and in the feed", async () => {
       for (let failed = 0; failed < 10; failed += 1) {
         await (
