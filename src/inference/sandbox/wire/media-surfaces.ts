@@ -121,9 +121,11 @@ const speech: Handler = async (request) => {
   const input = textOf(fields.get("input"));
   if (input === "") return refused("input is required.");
   const pcm = tonePcm(input);
+  const isRaw = fields.get("response_format") === "pcm";
+  const sound = isRaw ? Uint8Array.from(pcm) : wav(pcm);
   if (fields.get("stream_format") === "sse")
     return sse([
-      { type: "speech.audio.delta", audio: Buffer.from(pcm).toString("base64") },
+      { type: "speech.audio.delta", audio: Buffer.from(sound).toString("base64") },
       {
         type: "speech.audio.done",
         usage: {
@@ -133,9 +135,7 @@ const speech: Handler = async (request) => {
         },
       },
     ]);
-  if (fields.get("response_format") === "pcm")
-    return new Response(Uint8Array.from(pcm), { headers: { "content-type": "audio/pcm" } });
-  return new Response(wav(pcm), { headers: { "content-type": "audio/wav" } });
+  return new Response(sound, { headers: { "content-type": isRaw ? "audio/pcm" : "audio/wav" } });
 };
 
 /** Returns samples with the header of a WAV file of one channel. */
