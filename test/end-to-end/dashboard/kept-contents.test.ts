@@ -9,6 +9,8 @@ import { type DashboardScene, type Look, startDashboardScene } from "./dashboard
 import { expectSound, settled } from "./screen.ts";
 
 const payload = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const keeping = "Keep prompts and answers";
 
 /** Saves the privacy settings with a button, and waits until they are in force. */
@@ -112,6 +114,27 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
       await screen.close();
     },
   );
+
+  test("are shown with their pictures and sounds, which are downloaded and not run", async () => {
+    await keepContents(true);
+    const content = [
+      { type: "text", text: "What is this?" },
+      { type: "image_url", image_url: { url: `data:image/png;base64,${pixel}` } },
+      { type: "image_url", image_url: { url: "data:text/html,<script>window.hacked=1</script>" } },
+    ];
+    const id = await ask({ messages: [{ role: "user", content }] });
+    const screen = await scene.open("developer", `/activity?id=${id}`);
+    const { page } = screen;
+    const dialog = page.getByRole("dialog", { name: "Request" });
+    await dialog.getByRole("tab", { name: "Content" }).click();
+    await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
+    const picture = dialog.getByRole("img", { name: "Sent, number 1" });
+    await picture.waitFor();
+    expect(await picture.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(1);
+    expect(await dialog.locator("img, audio, script").count()).toBe(1);
+    await expectSound(screen);
+    await screen.close();
+  });
 
   test("that do not exist are reported with the reason", async () => {
     await keepContents(true);

@@ -125,10 +125,31 @@ function RoutingTrail({ routing }: Pick<GenerationDetails, "routing">) {
   );
 }
 
+/** Parts whose price is not by the million, with the quantity of the part in one unit. */
+const units: Readonly<Record<string, { size: number; per: string }>> = {
+  outputImages: { size: 1, per: "each" },
+  inputAudioMs: { size: 60_000, per: "a minute" },
+  outputAudioMs: { size: 60_000, per: "a minute" },
+  outputVideoMs: { size: 1_000, per: "a second" },
+  request: { size: 1, per: "each" },
+};
+
+const quantityOf = (part: string, quantity: number): string =>
+  Number((quantity / (units[part]?.size ?? 1)).toPrecision(6)).toLocaleString("en-US");
+
+/** The price of a part in its unit; `usd` is that of a million of what the quantity counts. */
+function priceOf(part: string, usd: number): string {
+  const unit = units[part];
+  return unit === undefined
+    ? unitPrice(usd)
+    : `${requestCost((usd * unit.size) / 1_000_000)} ${unit.per}`;
+}
+
 /** What was charged, by part, and which money paid it. */
 function PriceTable({ explanation }: { explanation: Explanation }) {
   const { lines, charged_usd: charged } = explanation;
   if (lines.length === 0) return null;
+  const hasUnits = lines.some(({ part }) => units[part] !== undefined);
   return (
     <Table
       rows={[
@@ -143,12 +164,13 @@ function PriceTable({ explanation }: { explanation: Explanation }) {
         {
           head: "Quantity",
           number: true,
-          cell: ({ quantity }) => quantity?.toLocaleString("en-US") ?? "",
+          cell: ({ part, quantity }) => (quantity === undefined ? "" : quantityOf(part, quantity)),
         },
         {
-          head: "USD per million",
+          head: hasUnits ? "Price" : "USD per million",
           number: true,
-          cell: ({ usd_per_million: price }) => (price === undefined ? "" : unitPrice(price)),
+          cell: ({ part, usd_per_million: price }) =>
+            price === undefined ? "" : priceOf(part, price),
         },
         { head: "Amount", number: true, cell: ({ amount_usd: amount }) => requestCost(amount) },
       ]}

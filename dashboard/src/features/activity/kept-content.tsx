@@ -7,6 +7,7 @@ import { fragmentOf } from "../playground/draft.ts";
 import { sharedOfRequest } from "../playground/request-draft.ts";
 import { privacyQuery } from "../security/api.ts";
 import { type Content, contentQuery } from "./api.ts";
+import { KeptMedia } from "./kept-media.tsx";
 
 /** The body of a request, or as much of its text as was kept. */
 const promptText = ({ input, input_cut: isCut }: Content): string =>
@@ -28,6 +29,7 @@ function Texts({ content }: { content: Content }) {
         </p>
       ) : null}
       {content.input_cut ? <p>Only its beginning is kept.</p> : null}
+      <KeptMedia content={content} side="asked" />
       <Code text={promptText(content)} label="Copy prompt" />
       {reasoning === null ? null : (
         <>
@@ -37,6 +39,7 @@ function Texts({ content }: { content: Content }) {
       )}
       <h2>Answer</h2>
       {content.output_cut ? <p>Only its beginning is kept.</p> : null}
+      <KeptMedia content={content} side="answered" />
       {completion === null ? (
         <p>It has no text. What was sent is below.</p>
       ) : (

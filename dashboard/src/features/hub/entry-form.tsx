@@ -33,12 +33,12 @@ interface Draft {
   visibility: string;
 }
 
-const draftOf = (entry: Entry | undefined): Draft => ({
+const draftOf = (entry: Entry | undefined, body = ""): Draft => ({
   name: entry === undefined ? "" : nameOf(entry),
   description: entry?.description ?? "",
   category: entry?.category ?? "",
   tags: entry?.tags.join(", ") ?? "",
-  body: entry?.body ?? "",
+  body: entry?.body ?? body,
   visibility: entry?.visibility ?? "workspace",
 });
 
@@ -79,7 +79,7 @@ const addedOf = (draft: Draft, kind: Kind): Sending =>
   });
 
 /** Where an entry goes: an own one is changed, another is published, or added to a collection. */
-type Place = { entry: Entry } | { kind: "prompt" | "skill" } | { hub: string };
+type Place = { entry: Entry } | { kind: "prompt" | "skill"; body?: string } | { hub: string };
 
 const actionOf = (place: Place): string => {
   if ("entry" in place) return "Save changes";
@@ -89,7 +89,9 @@ const actionOf = (place: Place): string => {
 /** Writes an entry: a new one, or another version of one. */
 export function EntryForm({ place, onDone }: { place: Place; onDone: () => void }) {
   const entry = "entry" in place ? place.entry : undefined;
-  const [draft, setDraft] = useState(() => draftOf(entry));
+  const [draft, setDraft] = useState(() =>
+    draftOf(entry, "kind" in place ? place.body : undefined),
+  );
   const [chosen, setChosen] = useState<string>("knowledge_document");
   const work = useChange();
   const kind = kindOf(entry?.object ?? ("kind" in place ? place.kind : chosen));

@@ -125,7 +125,15 @@ function EntryActions({
         {mayAsk && entry.body ? (
           <Link
             to="/playground"
-            hash={fragmentOf({ columns: [columnOf({ system: entry.body })], prompt: "" }).slice(1)}
+            hash={fragmentOf({
+              columns: [
+                columnOf({
+                  system: entry.body,
+                  ...(entry.object === "prompt" ? { hubPrompt: entry.id } : {}),
+                }),
+              ],
+              prompt: "",
+            }).slice(1)}
           >
             Open in the playground
           </Link>

@@ -3,7 +3,7 @@ import { Suspense, lazy, useState } from "react";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Button, Code, Problem, Status } from "../../ui/parts.tsx";
-import type { ChatBody } from "./draft.ts";
+import type { Attachment, ChatBody } from "./draft.ts";
 import own from "./playground.module.css";
 import type { Answer } from "./stream.ts";
 
@@ -66,18 +66,79 @@ function Thinking({ answer }: { answer: Answer }) {
   );
 }
 
-function Said({ answer }: { answer: Answer }) {
-  const { text, reasoning, calls, pictures, state } = answer;
-  const isSilent = text === "" && reasoning === "" && calls.length === 0 && pictures.length === 0;
+/** The ending of a file's name, by the type that its data URL begins with. */
+const endingOf = (url: string): string =>
+  (/^data:\w+\/([\w.-]+)/.exec(url)?.[1] ?? "bin").replace("mpeg", "mp3").replace("jpeg", "jpg");
+
+/** A picture that a model made, with what can be done with it. */
+function Picture({
+  url,
+  label,
+  onAttach,
+}: {
+  url: string;
+  label: string;
+  onAttach: (picture: Attachment) => void;
+}) {
+  const name = `picture.${endingOf(url)}`;
+  const type = /^data:([\w/.+-]+)/.exec(url)?.[1] ?? "image/png";
+  return (
+    <figure className={own["picture"]}>
+      <img src={url} alt={label} />
+      <figcaption className={own["acts"]}>
+        <a href={url} download={name}>
+          Download
+        </a>
+        <Button look="plain" onClick={() => onAttach({ name, type, url })}>
+          Change this picture
+        </Button>
+      </figcaption>
+    </figure>
+  );
+}
+
+/** A sound that a model made. */
+const Sound = ({ url, label }: { url: string; label: string }) => (
+  <div className={own["sound"]}>
+    {/* biome-ignore lint/a11y/useMediaCaption: its label has the words that are spoken. */}
+    <audio src={url} controls aria-label={label} />
+    <div className={own["acts"]}>
+      <a href={url} download={`speech.${endingOf(url)}`}>
+        Download
+      </a>
+    </div>
+  </div>
+);
+
+function Said({
+  answer,
+  prompt,
+  onAttach,
+}: {
+  answer: Answer;
+  prompt: string;
+  onAttach: (picture: Attachment) => void;
+}) {
+  const { text, reasoning, calls, pictures, sounds, state } = answer;
+  const parts = [text, reasoning, ...calls, ...pictures, ...sounds];
+  const isSilent = parts.every((part) => part === "");
   return (
     <div className={own["answer"]} aria-live="polite" aria-busy={isUnderWay(answer)}>
       <Thinking answer={answer} />
       {isSilent && state === "waiting" ? (
-        <span className={own["waiting"]}>Waiting for the first token</span>
+        <span className={own["waiting"]}>Waiting for the answer</span>
       ) : null}
       {text === "" ? null : <Markdown text={text} />}
       {pictures.map((url, index) => (
-        <img key={index} src={url} alt={`Made by the model, number ${index + 1}`} />
+        <Picture
+          key={index}
+          url={url}
+          label={`Picture ${index + 1} of ${pictures.length}: ${prompt}`}
+          onAttach={onAttach}
+        />
+      ))}
+      {sounds.map((url, index) => (
+        <Sound key={index} url={url} label={`Speech: ${prompt}`} />
       ))}
       {calls.map((call, index) => (
         <Code key={index} text={`${call.name}(${call.arguments})`} />
@@ -103,11 +164,16 @@ export function AnswerShown({
   model,
   answer,
   body,
+  prompt,
+  onAttach,
   onRetry,
 }: {
   model: string;
   answer: Answer | undefined;
   body: ChatBody | undefined;
+  /** What was asked, which describes pictures and sounds to those who do not see or hear them. */
+  prompt: string;
+  onAttach: (picture: Attachment) => void;
   /** Absent while something is under way. */
   onRetry: (() => void) | undefined;
 }) {
@@ -117,7 +183,7 @@ export function AnswerShown({
   return (
     <section className={own["said"]} aria-label={model}>
       <h2>{served === model ? model : `${model}, served by ${served}`}</h2>
-      <Said answer={answer} />
+      <Said answer={answer} prompt={prompt} onAttach={onAttach} />
       {answer.problem === undefined ? null : (
         <Problem error={answer.refusal ?? new Error(answer.problem)} traceId={answer.traceId} />
       )}

@@ -23,8 +23,15 @@ export function readFiles(files: readonly File[]): Promise<Attachment[]> {
   return Promise.all(files.map(readFile));
 }
 
-/** Chooses pictures and documents that go along with the message. */
-export function AttachButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
+/** Chooses pictures, sound and documents that go along with the message. */
+export function AttachButton({
+  hears,
+  onFiles,
+}: {
+  /** Whether sound may go along. */
+  hears: boolean;
+  onFiles: (files: readonly File[]) => void;
+}) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
@@ -33,8 +40,8 @@ export function AttachButton({ onFiles }: { onFiles: (files: readonly File[]) =>
         type="file"
         hidden
         multiple
-        accept={accepted}
-        aria-label="Pictures and documents"
+        accept={hears ? `${accepted},audio/*` : accepted}
+        aria-label={hears ? "Pictures, sound and documents" : "Pictures and documents"}
         onChange={(event) => {
           onFiles([...(event.target.files ?? [])]);
           event.target.value = "";

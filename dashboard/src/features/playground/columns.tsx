@@ -1,32 +1,85 @@
-import { useState } from "react";
+import { Suspense, lazy, useState } from "react";
+import { useScope } from "../../lib/session.ts";
 import { ModelPicker, type ChoiceGroup } from "../models/model-picker.tsx";
 import { Drawer } from "../../ui/overlay.tsx";
-import { Actions, Button } from "../../ui/parts.tsx";
+import { Actions, Button, Skeleton } from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
-import { type Column, changesOf, columnOf, columnsMax } from "./draft.ts";
+import { type Column, type MediaKind, changesOf, columnOf, columnsMax } from "./draft.ts";
 import own from "./playground.module.css";
 import { SavePreset } from "./save-preset.tsx";
 import { SettingsForm } from "./settings-form.tsx";
+
+// Loaded with its first use.
+const SavePrompt = lazy(async () => ({
+  default: (await import("./save-prompt.tsx")).SavePrompt,
+}));
+
+// Loaded with the first model that makes pictures or sound: most columns chat.
+const MediaSettings = lazy(async () => ({
+  default: (await import("./media/media-settings.tsx")).MediaSettings,
+}));
 
 interface ColumnsProps {
   columns: readonly Column[];
   groups: readonly ChoiceGroup[];
   /** The model of a column that names none. */
   suggested: string;
+  /** What the models make that do not chat, by their ids. */
+  kinds: ReadonlyMap<string, MediaKind>;
   mayWritePresets: boolean;
   onChange: (columns: readonly Column[]) => void;
+}
+
+/** The settings of a column: those of chat, or of what its model makes. */
+function ColumnSettings({
+  column,
+  name,
+  kind,
+  open,
+  onClose,
+  onChange,
+  onShare,
+}: {
+  column: Column;
+  name: string;
+  kind: MediaKind | undefined;
+  open: boolean;
+  onClose: () => void;
+  onChange: (settings: Partial<Column>) => void;
+  /** Takes the settings over for every column; absent where there is one. */
+  onShare: (() => void) | undefined;
+}) {
+  return (
+    <Drawer title={`Settings of ${name}`} open={open} onClose={onClose}>
+      {kind === undefined ? (
+        <SettingsForm draft={column} onChange={onChange} />
+      ) : (
+        <Suspense fallback={<Skeleton height={160} />}>
+          <MediaSettings kind={kind} draft={column} onChange={onChange} />
+        </Suspense>
+      )}
+      {onShare === undefined ? null : (
+        <Actions>
+          <Button look="plain" onClick={onShare}>
+            Use for every model
+          </Button>
+        </Actions>
+      )}
+    </Drawer>
+  );
 }
 
 function ColumnHead({
   column,
   index,
-  props: { columns, groups, suggested, mayWritePresets, onChange },
+  props: { columns, groups, suggested, kinds, mayWritePresets, onChange },
 }: {
   column: Column;
   index: number;
   props: ColumnsProps;
 }) {
-  const [shown, setShown] = useState<"settings" | "preset">();
+  const [shown, setShown] = useState<"settings" | "preset" | "prompt">();
+  const mayWriteHub = useScope("write:hub");
   const label = columns.length === 1 ? "Model" : `Model ${index + 1}`;
   const name = column.model || suggested;
   const changes = changesOf(column);
@@ -37,6 +90,9 @@ function ColumnHead({
       ? [["Duplicate", () => onChange([...columns, columnOf(column)])] as const]
       : []),
     ...(mayWritePresets ? [["Save as preset", () => setShown("preset")] as const] : []),
+    ...(mayWriteHub && column.system.trim() !== ""
+      ? [["Save prompt to the hub", () => setShown("prompt")] as const]
+      : []),
     ...(columns.length > 1
       ? [["Remove", () => onChange(columns.filter(({ id }) => id !== column.id))] as const]
       : []),
@@ -53,23 +109,21 @@ function ColumnHead({
         {changes === 0 ? "Settings" : `Settings (${changes})`}
       </Button>
       {actions.length === 0 ? null : <RowMenu label={`Actions of ${name}`} actions={actions} />}
-      <Drawer
-        title={`Settings of ${name}`}
+      <ColumnSettings
+        {...{ column, name, kind: kinds.get(name), onChange: change }}
         open={shown === "settings"}
         onClose={() => setShown(undefined)}
-      >
-        <SettingsForm draft={column} onChange={change} />
-        {columns.length > 1 ? (
-          <Actions>
-            <Button
-              look="plain"
-              onClick={() => onChange(columns.map(({ id, model }) => ({ ...column, id, model })))}
-            >
-              Use for every model
-            </Button>
-          </Actions>
-        ) : null}
-      </Drawer>
+        onShare={
+          columns.length > 1
+            ? () => onChange(columns.map(({ id, model }) => ({ ...column, id, model })))
+            : undefined
+        }
+      />
+      {shown === "prompt" ? (
+        <Suspense fallback={null}>
+          <SavePrompt column={column} onClose={() => setShown(undefined)} />
+        </Suspense>
+      ) : null}
       <SavePreset
         column={{ ...column, model: name }}
         open={shown === "preset"}

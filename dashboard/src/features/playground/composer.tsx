@@ -1,8 +1,20 @@
-import { type KeyboardEvent, useState } from "react";
+import { type KeyboardEvent, Suspense, lazy, useState } from "react";
 import { Button } from "../../ui/parts.tsx";
 import { AttachButton, Attached, readFiles } from "./attachments.tsx";
-import type { Attachment } from "./draft.ts";
+import type { Attachment, MediaKind } from "./draft.ts";
 import own from "./playground.module.css";
+
+// Loaded with the first model that takes sound.
+const RecordButton = lazy(async () => ({
+  default: (await import("./media/record-button.tsx")).RecordButton,
+}));
+
+const placeholders: Record<MediaKind | "chat", string> = {
+  chat: "Ask something",
+  picture: "Describe a picture, or attach one and say what is to change",
+  speech: "Write what is to be spoken",
+  transcript: "Record or attach a sound. Names and words that occur in it, if you like",
+};
 
 /** Where fingers type, Enter begins a line: there is a button to send. */
 const hasKeyboard = (): boolean => !matchMedia("(pointer: coarse)").matches;
@@ -20,6 +32,8 @@ export function Composer({
   onAttachments,
   isBusy,
   mayAsk,
+  kind,
+  hears,
   onSend,
   onStop,
 }: {
@@ -29,6 +43,10 @@ export function Composer({
   onAttachments: (files: readonly Attachment[]) => void;
   isBusy: boolean;
   mayAsk: boolean;
+  /** What the models make; undefined where they chat. */
+  kind: MediaKind | undefined;
+  /** Whether one of the models takes sound. */
+  hears: boolean;
   onSend: () => void;
   onStop: () => void;
 }) {
@@ -41,8 +59,10 @@ export function Composer({
       (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
     );
   };
+  const hasSound = attachments.some(({ type }) => type.startsWith("audio/"));
+  const isComplete = kind === "transcript" ? hasSound : prompt.trim() !== "";
   const send = (): void => {
-    if (!isBusy && mayAsk && prompt.trim() !== "") onSend();
+    if (!isBusy && mayAsk && isComplete) onSend();
   };
   return (
     <form
@@ -61,7 +81,7 @@ export function Composer({
       {problem === undefined ? null : <span role="alert">{problem}</span>}
       <textarea
         aria-label="Message"
-        placeholder="Ask something"
+        placeholder={placeholders[kind ?? "chat"]}
         rows={1}
         value={prompt}
         onChange={(event) => onPrompt(event.target.value)}
@@ -73,14 +93,22 @@ export function Composer({
         }}
       />
       <div className={own["sending"]}>
-        <AttachButton onFiles={add} />
+        <AttachButton hears={hears} onFiles={add} />
+        {hears ? (
+          <Suspense fallback={null}>
+            <RecordButton
+              onRecorded={(sound) => onAttachments([...attachments, sound])}
+              onProblem={setProblem}
+            />
+          </Suspense>
+        ) : null}
         <span className={own["keys"]}>Enter sends, Shift and Enter begins a new line.</span>
         {isBusy ? (
           <Button look="plain" onClick={onStop}>
             Stop
           </Button>
         ) : (
-          <Button type="submit" disabled={!mayAsk || prompt.trim() === ""}>
+          <Button type="submit" disabled={!mayAsk || !isComplete}>
             Send
           </Button>
         )}

@@ -5,11 +5,12 @@ import {
   type Attachment,
   type ChatBody,
   type Column,
+  type MediaKind,
   type Message,
   bodyOf,
   userMessage,
 } from "./draft.ts";
-import { type Answer, askModel, noAnswer } from "./stream.ts";
+import { type Answer, type AskOptions, askModel, noAnswer } from "./stream.ts";
 
 /** What one column was asked: the model, and the request where it was sent from this page. */
 interface Asked {
@@ -54,13 +55,13 @@ const historyOf = (path: readonly Turn[], columnId: number): Message[] =>
 
 /** The same as it is kept. */
 const keptOf = (path: readonly Turn[], columnId: number): NewMessage[] =>
-  path.flatMap(({ text, asked, answers }): NewMessage[] => {
+  path.flatMap(({ text, attachments, asked, answers }): NewMessage[] => {
     const answer = answers[columnId]?.text ?? "";
     const model = asked.find((each) => each.columnId === columnId)?.model;
     return answer === ""
       ? []
       : [
-          { role: "user", content: text },
+          { role: "user", content: text || attachments.map(({ name }) => name).join(", ") },
           { role: "assistant", content: answer, ...(model === undefined ? {} : { model }) },
         ];
   });
@@ -69,6 +70,8 @@ const keptOf = (path: readonly Turn[], columnId: number): NewMessage[] =>
 interface Asking {
   workspaceId: string;
   columns: readonly Column[];
+  /** What the models make that do not chat, by their ids. */
+  kinds: ReadonlyMap<string, MediaKind>;
   prompt: string;
   attachments: readonly Attachment[];
   /** Whether the workspace keeps conversations. */
@@ -77,6 +80,24 @@ interface Asking {
   parentId: number | undefined;
   /** Called once the message is on its way; not where a column makes no request. */
   onAsked?: (() => void) | undefined;
+}
+
+/** The request of a column, with a way to send it. Throws where the column makes none. */
+async function requestOf(column: Column, asking: Asking, path: readonly Turn[]) {
+  const kind = asking.kinds.get(column.model);
+  const asked = { columnId: column.id, model: column.model };
+  if (kind === undefined) {
+    const message = userMessage(asking.prompt, asking.attachments);
+    const body = bodyOf(column, [...historyOf(path, column.id), message]);
+    return {
+      asked: { ...asked, body },
+      send: (options: AskOptions) => askModel(body, options),
+    };
+  }
+  // Loaded with the first picture or sound: most conversations are of text.
+  const { askMedia, mediaRequestOf } = await import("./media/ask-media.ts");
+  const request = mediaRequestOf(kind, column, asking);
+  return { asked, send: (options: AskOptions) => askMedia(request, options) };
 }
 
 let turnsMade = 0;
@@ -174,23 +195,20 @@ export function useConversation() {
     const { workspaceId, columns, prompt, attachments, keeps, parentId } = asking;
     const message = userMessage(prompt, attachments);
     const path = pathTo(all, parentId);
-    const asked = columns.map((column) => ({
-      columnId: column.id,
-      model: column.model,
-      body: bodyOf(column, [...historyOf(path, column.id), message]),
-    }));
+    const requests = await Promise.all(columns.map((column) => requestOf(column, asking, path)));
+    const asked = requests.map((each) => each.asked);
     const controller = new AbortController();
     running.current = controller;
     const turn: Turn = {
       ...{ id: nextId(), parentId, text: prompt, attachments, message, asked },
       answers: {},
     };
-    setAll([...all, turn]);
+    setAll((before) => [...before, turn]);
     setLeaf(turn.id);
     asking.onAsked?.();
     await Promise.all(
-      asked.map(async ({ columnId, body }) => {
-        const answer = await askModel(body, {
+      requests.map(async ({ asked: { columnId }, send }) => {
+        const answer = await send({
           workspaceId,
           signal: controller.signal,
           onAnswer: (state) => onFrame(`${turn.id} ${columnId}`, state),

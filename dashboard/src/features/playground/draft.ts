@@ -1,4 +1,7 @@
-/** Something that goes along with a message: a picture or a document, as a data URL. */
+/** What a model makes that does not chat: pictures, speech, or the text of what is said. */
+export type MediaKind = "picture" | "speech" | "transcript";
+
+/** Something that goes along with a message: a picture, a sound or a document, as a data URL. */
 export interface Attachment {
   name: string;
   type: string;
@@ -9,6 +12,8 @@ export interface Attachment {
 export interface Settings {
   model: string;
   system: string;
+  /** The prompt of the hub that the system prompt came from; empty where it came from none. */
+  hubPrompt: string;
   temperature: string;
   maxTokens: string;
   effort: "" | "low" | "medium" | "high";
@@ -23,6 +28,15 @@ export interface Settings {
   ignore: string;
   fallbacks: boolean;
   privateOnly: boolean;
+  /** Of pictures: width and height such as `1024x1024`, quality, and how many. */
+  size: string;
+  quality: "" | "low" | "medium" | "high";
+  count: string;
+  /** Of speech. */
+  voice: string;
+  soundFormat: "wav" | "mp3" | "opus" | "flac";
+  /** Of what is said, as a code such as `en`. */
+  language: string;
 }
 
 /** A model that answers, with its settings. */
@@ -36,6 +50,7 @@ export const columnsMax = 4;
 const emptySettings: Settings = {
   model: "",
   system: "",
+  hubPrompt: "",
   temperature: "",
   maxTokens: "",
   effort: "",
@@ -47,6 +62,12 @@ const emptySettings: Settings = {
   ignore: "",
   fallbacks: true,
   privateOnly: false,
+  size: "",
+  quality: "",
+  count: "",
+  voice: "",
+  soundFormat: "wav",
+  language: "",
 };
 
 let columnsMade = 0;
@@ -60,11 +81,13 @@ export const columnOf = (settings: Partial<Settings> = {}): Column => ({
 
 /** How many settings beside the model differ from what the service does by itself. */
 export const changesOf = (column: Column): number =>
-  Object.entries(changed(column)).filter(([name]) => name !== "model").length;
+  Object.entries(changed(column)).filter(([name]) => name !== "model" && name !== "hubPrompt")
+    .length;
 
-/** A text part, a picture or a file of a message. */
+/** A text part, a picture, a sound or a file of a message. */
 export type Part =
   | { type: "text"; text: string }
+  | { type: "input_audio"; input_audio: { data: string; format: string } }
   | { type: "image_url"; image_url: { url: string } }
   | { type: "file"; file: { filename: string; file_data: string } };
 
@@ -80,10 +103,23 @@ export type ChatBody = Readonly<Record<string, unknown>> & {
   messages: readonly Message[];
 };
 
-const partOf = ({ name, type, url }: Attachment): Part =>
-  type.startsWith("image/")
-    ? { type: "image_url", image_url: { url } }
-    : { type: "file", file: { filename: name, file_data: url } };
+/** The base64 of a data URL. */
+export const dataOf = (url: string): string => url.slice(url.indexOf(",") + 1);
+
+/** The format of a file of sound, as requests name it. */
+export const soundFormatOf = ({ name, type }: Attachment): string =>
+  type.includes("wav") ? "wav" : /mpeg|mp3/.test(type) ? "mp3" : (name.split(".").at(-1) ?? "wav");
+
+function partOf(attachment: Attachment): Part {
+  const { name, type, url } = attachment;
+  if (type.startsWith("image/")) return { type: "image_url", image_url: { url } };
+  if (type.startsWith("audio/"))
+    return {
+      type: "input_audio",
+      input_audio: { data: dataOf(url), format: soundFormatOf(attachment) },
+    };
+  return { type: "file", file: { filename: name, file_data: url } };
+}
 
 /** A person's message with what goes along with it. */
 export const userMessage = (text: string, attachments: readonly Attachment[]): Message => ({
@@ -159,11 +195,14 @@ export const bodyOf = (column: Settings, messages: readonly Message[]): ChatBody
 });
 
 /** The column as the configuration of a preset. Throws as `bodyOf` does. */
-export const presetConfigOf = (column: Settings): Record<string, unknown> => ({
-  ...(column.model === "" ? {} : { model: column.model }),
-  ...(column.system === "" ? {} : { system: column.system }),
-  ...parametersOf(column),
-});
+export const presetConfigOf = (column: Settings): Record<string, unknown> => {
+  const { model, system, size, quality, voice, language } = column;
+  const texts = Object.entries({ model, system, size, quality, voice, language });
+  return {
+    ...Object.fromEntries(texts.filter(([, text]) => text !== "")),
+    ...parametersOf(column),
+  };
+};
 
 /** What a link of the playground carries. */
 export interface Shared {

@@ -10,7 +10,14 @@ import { conversationsQuery, keepsQuery } from "./api.ts";
 import { Columns } from "./columns.tsx";
 import { Composer } from "./composer.tsx";
 import { type Turn, useConversation } from "./conversation.ts";
-import { type Attachment, type Column, columnOf, fragmentOf, sharedOf } from "./draft.ts";
+import {
+  type Attachment,
+  type Column,
+  type MediaKind,
+  columnOf,
+  fragmentOf,
+  sharedOf,
+} from "./draft.ts";
 import { suggestedOf, useModelChoices } from "./model-choices.ts";
 import own from "./playground.module.css";
 import { TurnShown } from "./turn.tsx";
@@ -100,6 +107,15 @@ function useStickToEnd(turns: readonly Turn[]): void {
   }, [turns, count]);
 }
 
+/** What all columns make; undefined where one of them chats, or they make different things. */
+function sharedKind(
+  columns: readonly Column[],
+  kinds: ReadonlyMap<string, MediaKind>,
+): MediaKind | undefined {
+  const [first, ...others] = columns.map(({ model }) => kinds.get(model));
+  return others.every((each) => each === first) ? first : undefined;
+}
+
 const costOf = (turns: readonly Turn[]): number =>
   turns
     .flatMap(({ answers }) => Object.values(answers))
@@ -120,7 +136,7 @@ function useDraft() {
 export function PlaygroundPage() {
   const { data: session } = useSession();
   const mayWritePresets = useScope("write:presets");
-  const { groups, suggested } = useModelChoices();
+  const { groups, suggested, kinds, hearing } = useModelChoices();
   const queries = useQueryClient();
   const { data: keeping } = useQuery(keepsQuery);
   const { columns, setColumns, prompt, setPrompt, said } = useDraft();
@@ -154,6 +170,7 @@ export function PlaygroundPage() {
         workspaceId: session.workspace.id,
         columns: columns.map((column) => ({ ...column, model: column.model || fallback })),
         ...{ prompt: text, attachments: files, parentId, onAsked, keeps: keeping?.keep ?? false },
+        kinds,
       });
     });
   const openKept = (id: string): void =>
@@ -178,7 +195,7 @@ export function PlaygroundPage() {
           </Button>
         ) : null}
       </PageHead>
-      <Columns {...{ columns, groups, suggested, mayWritePresets }} onChange={setColumns} />
+      <Columns {...{ columns, groups, suggested, kinds, mayWritePresets }} onChange={setColumns} />
       <div className={own["room"]}>
         {turns.length === 0 ? <Beginning onChoose={setPrompt} /> : null}
         {turns.map((turn, index) => (
@@ -193,6 +210,7 @@ export function PlaygroundPage() {
                 ? undefined
                 : (text) => ask(text, turn.attachments, { parentId: turn.parentId })
             }
+            onAttach={(picture) => setAttachments([...attachments, picture])}
           />
         ))}
         {problem === null ? null : <Problem error={problem} />}
@@ -200,6 +218,8 @@ export function PlaygroundPage() {
       </div>
       <Composer
         {...{ prompt, attachments, isBusy }}
+        kind={sharedKind(columns, kinds)}
+        hears={columns.some(({ model }) => hearing.has(model))}
         onPrompt={setPrompt}
         onAttachments={setAttachments}
         mayAsk={suggested !== "" || columns.every(({ model }) => model !== "")}

@@ -15,6 +15,8 @@ export interface Answer {
   calls: readonly ToolCall[];
   /** Pictures that the model made, as data URLs. */
   pictures: readonly string[];
+  /** Sounds that the model made, as data URLs. */
+  sounds: readonly string[];
   state: "waiting" | "streaming" | "done" | "stopped" | "failed";
   problem?: string;
   /** The refusal, where the service answered with one. */
@@ -31,8 +33,23 @@ export interface Answer {
   generationId?: string;
 }
 
+/** How a model is asked. */
+export interface AskOptions {
+  /** The workspace that pays. */
+  workspaceId: string;
+  signal: AbortSignal;
+  /** Called with each state of the answer. */
+  onAnswer: (answer: Answer) => void;
+}
+
 /** An answer of which nothing has come. */
-export const noAnswer: Omit<Answer, "state"> = { text: "", reasoning: "", calls: [], pictures: [] };
+export const noAnswer: Omit<Answer, "state"> = {
+  text: "",
+  reasoning: "",
+  calls: [],
+  pictures: [],
+  sounds: [],
+};
 
 interface Delta {
   content?: string | null;
@@ -51,7 +68,7 @@ interface Chunk {
 }
 
 /** The events of a stream, one JSON text each. */
-async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
     .getReader();
@@ -116,21 +133,25 @@ const read = (chunk: Chunk, before: Answer, startedMs: number): Answer => {
   };
 };
 
+/** An answer that ended with an error of the service or of the page. */
+export function refusedAnswer(answer: Answer, error: unknown): Answer {
+  const traceId = error instanceof ApiError ? error.traceId : null;
+  return {
+    ...answer,
+    state: "failed",
+    problem: error instanceof Error ? error.message : String(error),
+    ...(traceId === null ? {} : { traceId }),
+    ...(error instanceof ApiError ? { refusal: error } : {}),
+  };
+}
+
 /**
  * Asks a model and shows its answer as it comes; what goes wrong is part of the answer. Gives the
  * answer as it ended.
  */
 export async function askModel(
   body: ChatBody,
-  {
-    workspaceId,
-    signal,
-    onAnswer,
-  }: {
-    workspaceId: string;
-    signal: AbortSignal;
-    onAnswer: (answer: Answer) => void;
-  },
+  { workspaceId, signal, onAnswer }: AskOptions,
 ): Promise<Answer> {
   const startedMs = performance.now();
   let answer: Answer = { ...noAnswer, state: "waiting" };
@@ -160,13 +181,6 @@ export async function askModel(
   } catch (error) {
     if (signal.aborted)
       return show({ ...answer, state: "stopped", totalMs: performance.now() - startedMs });
-    const traceId = error instanceof ApiError ? error.traceId : null;
-    return show({
-      ...answer,
-      state: "failed",
-      problem: error instanceof Error ? error.message : String(error),
-      ...(traceId === null ? {} : { traceId }),
-      ...(error instanceof ApiError ? { refusal: error } : {}),
-    });
+    return show(refusedAnswer(answer, error));
   }
 }

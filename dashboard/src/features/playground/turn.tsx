@@ -3,6 +3,7 @@ import { Button, Skeleton } from "../../ui/parts.tsx";
 import { TextArea } from "../../ui/form.tsx";
 import { AnswerShown } from "./answer.tsx";
 import type { Turn } from "./conversation.ts";
+import type { Attachment } from "./draft.ts";
 import own from "./playground.module.css";
 
 // Loaded with the first comparison: most answers are read alone.
@@ -112,6 +113,14 @@ function Versions({
   );
 }
 
+/** Something that went along with a message: pictures are seen, and sound is heard. */
+function AttachmentShown({ attachment: { name, type, url } }: { attachment: Attachment }) {
+  if (type.startsWith("image/")) return <img src={url} alt={name} />;
+  // biome-ignore lint/a11y/useMediaCaption: a person's own recording, whose transcript is the answer.
+  if (type.startsWith("audio/")) return <audio src={url} controls aria-label={name} />;
+  return <span className={own["file"]}>{name}</span>;
+}
+
 /** A message of the person, and what each column answered. */
 export function TurnShown({
   turn,
@@ -119,6 +128,7 @@ export function TurnShown({
   versions,
   onShow,
   onAsk,
+  onAttach,
 }: {
   turn: Turn;
   number: number;
@@ -126,6 +136,8 @@ export function TurnShown({
   onShow: (id: number) => void;
   /** Asks in place of this turn; absent while something is under way. */
   onAsk: ((text: string) => void) | undefined;
+  /** Puts a picture that was made beside the next message. */
+  onAttach: (picture: Attachment) => void;
 }) {
   const [isEdited, setEdited] = useState(false);
   const { text, attachments, asked, answers } = turn;
@@ -142,16 +154,10 @@ export function TurnShown({
         />
       ) : (
         <div className={own["question"]}>
-          {attachments.map(({ name, type, url }, index) =>
-            type.startsWith("image/") ? (
-              <img key={index} src={url} alt={name} />
-            ) : (
-              <span key={index} className={own["file"]}>
-                {name}
-              </span>
-            ),
-          )}
-          <p>{text}</p>
+          {attachments.map((attachment, index) => (
+            <AttachmentShown key={index} attachment={attachment} />
+          ))}
+          {text === "" ? null : <p>{text}</p>}
         </div>
       )}
       <div className={`${own["acts"]} ${own["mine"]}`}>
@@ -169,6 +175,8 @@ export function TurnShown({
             model={model}
             answer={answers[columnId]}
             body={body}
+            prompt={text}
+            onAttach={onAttach}
             onRetry={onAsk === undefined ? undefined : () => onAsk(text)}
           />
         ))}
