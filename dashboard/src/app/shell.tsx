@@ -2,14 +2,14 @@ import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-route
 import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
 import { AlertBell } from "./alert-bell.tsx";
 import { Icon } from "./icon.tsx";
-import { Modal } from "../ui/overlay.tsx";
-import { Button, Problem, Select, Skeleton } from "../ui/parts.tsx";
+import { Button, Skeleton } from "../ui/parts.tsx";
 import { RowMenu } from "../ui/row-menu.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
 import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
-import { useEnterWorkspace, useSession, useWorkspaces } from "../lib/session.ts";
+import { useSession } from "../lib/session.ts";
 import style from "./shell.module.css";
 import { type Theme, chooseTheme, chosenTheme } from "../lib/theme.ts";
+import { WorkspaceSwitch } from "./workspace-switch.tsx";
 
 // Loaded with the first use: it is not needed for the first paint.
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
@@ -59,27 +59,6 @@ function Navigation({ open }: { open: boolean }) {
         ))}
       </nav>
     </aside>
-  );
-}
-
-function WorkspaceSwitch() {
-  const { data: session } = useSession();
-  const { data: workspaces } = useWorkspaces();
-  const enter = useEnterWorkspace();
-  return (
-    <div className={style.workspace}>
-      {session === undefined || workspaces === undefined ? null : (
-        <Select
-          label="Workspace"
-          value={session.workspace.id}
-          onChange={(id) => enter.mutate(id)}
-          options={workspaces.data.map(({ id, name }) => [id, name] as const)}
-        />
-      )}
-      <Modal title="Workspace" open={enter.error !== null} onClose={() => enter.reset()}>
-        <Problem error={enter.error} />
-      </Modal>
-    </div>
   );
 }
 

@@ -7,7 +7,7 @@ import {
   startDashboardScene,
   type DashboardScene,
 } from "./dashboard-scene.ts";
-import { expectSound, focusedName, settled, tabTo } from "./screen.ts";
+import { enterWorkspace, expectSound, focusedName, settled, tabTo } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () => {
   let scene: DashboardScene;
@@ -125,24 +125,40 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     const page = await first.context.newPage();
     await page.goto(`${scene.origin}/dashboard/keys`);
     await settled(page);
-    const switching = page.getByLabel("Workspace", { exact: true });
-    const own = await switching
-      .locator("option")
-      .filter({ hasNotText: "Acme & Sons" })
-      .first()
-      .getAttribute("value");
-    await switching.selectOption(own);
+    await enterWorkspace(page, "Personal");
     await page.getByText("No key yet.").waitFor();
     // The other tab stays, although the session has gone on: also when it loads everything again.
     await first.page.reload();
     await first.page.getByText("Night watch", { exact: true }).first().waitFor();
-    expect(await first.page.getByLabel("Workspace", { exact: true }).inputValue()).toBe(
-      scene.workspaceId,
-    );
+    await first.page.getByRole("combobox", { name: "Workspace: Acme & Sons" }).waitFor();
     await page.reload();
     await page.getByText("No key yet.").waitFor();
     await scene.ask("developer", "PATCH", "/session", { workspace_id: scene.workspaceId });
     await first.close();
+  });
+
+  test("a workspace is found by its name, and an organisation is created where one is chosen", async () => {
+    const screen = await scene.open("owner", "/keys");
+    const { page } = screen;
+    const switching = page.getByRole("combobox", { name: "Workspace: Acme & Sons" });
+    await tabTo(page, "Workspace: Acme & Sons");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Search workspaces").fill("pers");
+    await page.getByRole("option", { name: "Personal" }).waitFor();
+    expect(await page.getByRole("option").count()).toBe(1);
+    await page.getByLabel("Search workspaces").fill("nothing of that name");
+    await page.getByText("No workspace has that in its name.").waitFor();
+    await expectSound(screen);
+    await page.keyboard.press("Escape");
+    await switching.click();
+    await page.getByRole("button", { name: "Create organisation" }).click();
+    const dialog = page.getByRole("dialog", { name: "Create organisation" });
+    await dialog.getByLabel("Name", { exact: true }).fill("Second venture");
+    await dialog.getByRole("button", { name: "Create organisation" }).click();
+    await page.getByRole("combobox", { name: "Workspace: Second venture" }).waitFor();
+    await page.getByText("No key yet.").waitFor();
+    await scene.ask("owner", "PATCH", "/session", { workspace_id: scene.workspaceId });
+    await screen.close();
   });
 
   test("times are in the browser's time zone, with UTC in the tooltip", async () => {

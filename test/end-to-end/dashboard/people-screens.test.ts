@@ -3,7 +3,7 @@ import { codeOf } from "../../support/authenticator-app.ts";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { passwordOf, startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { expectSound, settled, tabTo } from "./screen.ts";
+import { act, enterWorkspace, expectSound, settled, tabTo } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(`member, security and account screens${missingChromium}`, () => {
   let scene: DashboardScene;
@@ -29,8 +29,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await phone.page.waitForURL(`${scene.origin}/dashboard`);
     await phone.go(`${scene.origin}/dashboard/members`);
     // The colleague works in the organisation, and not in an empty workspace of their own.
-    const workspace = phone.page.getByRole("combobox", { name: "Workspace" });
-    expect(await workspace.locator("option:checked").innerText()).toBe("Acme & Sons");
+    await phone.page.getByRole("combobox", { name: "Workspace: Acme & Sons" }).waitFor();
     await phone.page.getByRole("cell", { name: "colleague@example.com" }).waitFor();
     await expectSound(phone);
     await phone.close();
@@ -41,10 +40,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await page.getByLabel("Name", { exact: true }).fill("Own venture");
     await page.getByRole("button", { name: "Create organisation" }).click();
     await page.getByRole("region", { name: "Settings of Own venture" }).waitFor();
-    const workspace = page.getByRole("combobox", { name: "Workspace" });
-    await workspace.locator("option:checked", { hasText: "Own venture" }).waitFor({
-      state: "attached",
-    });
+    await page.getByRole("combobox", { name: "Workspace: Own venture" }).waitFor();
     await close();
   });
 
@@ -161,7 +157,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await expectSound(screen);
     const barred = await scene.open("developer", "/account", "phone");
     await barred.page.getByText("Acme & Sons requires a second factor.").waitFor();
-    await barred.page.getByLabel("Workspace", { exact: true }).selectOption(scene.workspaceId);
+    await enterWorkspace(barred.page, "Acme & Sons");
     await barred.page
       .getByRole("alert")
       .getByText(/Set one up in your account/)
@@ -171,6 +167,30 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await barred.close();
     await page.getByRole("button", { name: "Require it no longer" }).click();
     await page.getByText("left to each member").waitFor();
+    await screen.close();
+  });
+
+  test("who can use a key is in one place: owner, models, limits, and the people who see it", async () => {
+    await scene.ask("developer", "POST", "/keys", {
+      name: "Narrow",
+      limit: 5,
+      limit_reset: "monthly",
+      allowed_models: ["sandbox/chat:free"],
+    });
+    const screen = await scene.open("developer", "/keys", "phone");
+    const { page } = screen;
+    await act(page.getByRole("row", { name: /Narrow/ }), "Who can use it");
+    const drawer = page.getByRole("dialog", { name: "Who can use Narrow" });
+    for (const text of [
+      "Developer Example",
+      "sandbox/chat:free",
+      "Every endpoint for keys",
+      "$5.00 a month, of which $5.00 are left",
+      "Owner Example, owner",
+      "Member Example, member",
+    ])
+      await drawer.getByText(text, { exact: true }).first().waitFor();
+    await expectSound(screen);
     await screen.close();
   });
 

@@ -197,3 +197,9 @@ const nameOfFocused = `(() => {
 /** The name of what has the focus, as a screen reader would say it: its label, or its text. */
 export const focusedName = async (page: Page): Promise<string> =>
   String(await page.evaluate(nameOfFocused));
+
+/** Enters another workspace by the list at the top of the page. */
+export async function enterWorkspace(page: Page, name: string): Promise<void> {
+  await page.getByRole("combobox", { name: /^Workspace: / }).click();
+  await page.getByRole("option", { name }).click();
+}

@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)(`tasks in counted steps${missingChromium}`, () => 
       await colleague.fill("Your name", "Carla Colleague");
       await colleague.fill("Password", "a password of some length");
       await colleague.click("button", "Create an account and join");
-      await theirs.page.getByRole("combobox", { name: "Workspace" }).waitFor();
+      await theirs.page.getByRole("combobox", { name: "Workspace: Acme & Sons" }).waitFor();
       worker.steps += colleague.steps;
       await theirs.close();
     }));

@@ -59,6 +59,7 @@ export function ConnectionsPage() {
                 columns={[
                   {
                     head: "App",
+                    phone: "title",
                     cell: ({ client, origin }) => (
                       <>
                         <Name>{client.name}</Name>
@@ -66,9 +67,14 @@ export function ConnectionsPage() {
                       </>
                     ),
                   },
-                  { head: "May do", cell: ({ scopes }) => scopes.map(wordsOf).join(", ") },
+                  {
+                    head: "Can do",
+                    phone: "state",
+                    cell: ({ scopes }) => scopes.map(wordsOf).join(", "),
+                  },
                   {
                     head: "Spent",
+                    phone: "figure",
                     number: true,
                     cell: ({ usage, limit }) =>
                       limit === null ? usd(usage) : `${usd(usage)} of ${usd(limit)}`,
@@ -83,10 +89,12 @@ export function ConnectionsPage() {
                   },
                   {
                     head: "Last used",
+                    phone: "when",
                     cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
                   },
                   {
                     head: "Actions",
+                    phone: "actions",
                     cell: (connection) =>
                       mayEnd ? (
                         <Button look="plain" onClick={() => setDoomed(connection)}>

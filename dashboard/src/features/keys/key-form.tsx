@@ -165,7 +165,7 @@ export function KeyForm({
         <Field label="The cap is for">
           {(id) => <Select id={id} value={texts.reset} options={resets} onChange={set("reset")} />}
         </Field>
-        <Field label="Ends">
+        <Field label="Expires">
           {(id) => (
             <Select
               id={id}

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { Suspense, lazy, useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { count, usd } from "../../lib/format.ts";
@@ -28,6 +28,9 @@ import { ManagementKeysCard } from "../management-keys/management-keys-card.tsx"
 import { changeKey, deleteKey, keysQuery, rotateKey, type Key, type MadeKey } from "./api.ts";
 import { useNames } from "../usage/use-names.ts";
 import { KeyForm } from "./key-form.tsx";
+
+// Loaded with its first use.
+const KeyAccess = lazy(async () => ({ default: (await import("./key-access.tsx")).KeyAccess }));
 
 const clients = [
   ["curl", "curl"],
@@ -85,7 +88,7 @@ const graces = [
   ["604800", "works for another week"],
 ] as const;
 
-type Act = "edit" | "child" | "rotate" | "delete";
+type Act = "access" | "edit" | "child" | "rotate" | "delete";
 
 const stateOf = ({ disabled, expires_at: end }: Key) =>
   disabled ? "disabled" : end !== null && Date.parse(end) <= Date.now() ? "expired" : "active";
@@ -162,24 +165,27 @@ export function KeysPage() {
   const create = mayWrite ? <Button onClick={() => setMaking(true)}>Create key</Button> : null;
   const of = chosen?.of;
   const opens = (act: Act): boolean => chosen?.act === act;
-  const actionsOf = (key: Key) =>
-    mayWrite ? (
-      <RowMenu
-        label={`Actions of ${key.name}`}
-        actions={[
-          ["Edit", () => setChosen({ act: "edit", of: key })],
-          [
-            key.disabled ? "Enable" : "Disable",
-            () => change.mutate({ hash: key.hash, disabled: !key.disabled }),
-          ],
-          ["Rotate", () => setChosen({ act: "rotate", of: key })],
-          ...(key.parent_key_id === undefined
-            ? [["Add child", () => setChosen({ act: "child", of: key })] as const]
-            : []),
-          ["Delete", () => setChosen({ act: "delete", of: key })],
-        ]}
-      />
-    ) : null;
+  const changesOf = (key: Key): (readonly [string, () => void])[] => [
+    ["Edit", () => setChosen({ act: "edit", of: key })],
+    [
+      key.disabled ? "Enable" : "Disable",
+      () => change.mutate({ hash: key.hash, disabled: !key.disabled }),
+    ],
+    ["Rotate", () => setChosen({ act: "rotate", of: key })],
+    ...(key.parent_key_id === undefined
+      ? [["Add child", () => setChosen({ act: "child", of: key })] as const]
+      : []),
+    ["Delete", () => setChosen({ act: "delete", of: key })],
+  ];
+  const actionsOf = (key: Key) => (
+    <RowMenu
+      label={`Actions of ${key.name}`}
+      actions={[
+        ["Who can use it", () => setChosen({ act: "access", of: key })],
+        ...(mayWrite ? changesOf(key) : []),
+      ]}
+    />
+  );
   return (
     <>
       <PageHead title="Keys">{create}</PageHead>
@@ -279,6 +285,11 @@ export function KeysPage() {
         </Loaded>
       </Card>
       {seesManagement ? <ManagementKeysCard /> : null}
+      <Suspense fallback={null}>
+        {opens("access") ? (
+          <KeyAccess of={of} owner={of && names.people.get(of.creator_user_id)} onClose={close} />
+        ) : null}
+      </Suspense>
       <Modal title="Create key" open={isMaking} onClose={close}>
         <KeyForm onMade={shown} onChanged={done} />
       </Modal>

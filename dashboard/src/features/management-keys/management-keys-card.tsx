@@ -81,11 +81,11 @@ function NewKey({ onMade }: { onMade: (secret: string) => void }) {
           />
         )}
       </Field>
-      <Field label="Ends">
+      <Field label="Expires">
         {(id) => <Select id={id} value={days} options={lives} onChange={setDays} />}
       </Field>
       <fieldset className={style.fieldset}>
-        <legend>It may</legend>
+        <legend>It can</legend>
         {(session?.scopes ?? []).filter(isScope).map((scope) => (
           <Check
             key={scope}
@@ -153,6 +153,7 @@ export function ManagementKeysCard() {
               columns={[
                 {
                   head: "Name",
+                  phone: "title",
                   cell: ({ name, label }) => (
                     <>
                       <Name>{name}</Name>
@@ -160,17 +161,23 @@ export function ManagementKeysCard() {
                     </>
                   ),
                 },
-                { head: "May", cell: ({ scopes }) => scopes.map(wordsOf).join(", ") },
+                {
+                  head: "Can",
+                  phone: "state",
+                  cell: ({ scopes }) => scopes.map(wordsOf).join(", "),
+                },
                 {
                   head: "Last used",
+                  phone: "when",
                   cell: ({ last_used_at: at }) => <Moment at={at} never="never" dayOnly />,
                 },
                 {
-                  head: "Ends",
+                  head: "Expires",
                   cell: ({ expires_at: at }) => <Moment at={at} never="never" dayOnly />,
                 },
                 {
                   head: "Actions",
+                  phone: "actions",
                   cell: (key) =>
                     mayWrite ? (
                       <Button look="plain" onClick={() => setDoomed(key)}>

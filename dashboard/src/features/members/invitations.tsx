@@ -89,7 +89,7 @@ export function Invitations({
                 { head: "E-mail", cell: ({ email: address }) => address },
                 { head: "Role", cell: ({ role: wanted }) => wanted },
                 {
-                  head: "Ends",
+                  head: "Expires",
                   cell: ({ expires_at: at }) => <Moment at={at} />,
                 },
                 {

@@ -1,24 +1,13 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import { useEnterWorkspace } from "../../lib/session.ts";
+import { useQuery } from "@tanstack/react-query";
 import { PageHead } from "../../ui/page.tsx";
-import { Card, Empty, Field, Input, Loaded } from "../../ui/parts.tsx";
-import { Form } from "../../ui/form.tsx";
-import { createOrganization, organizationsQuery } from "./api.ts";
+import { Card, Empty, Loaded } from "../../ui/parts.tsx";
+import { organizationsQuery } from "./api.ts";
+import { NewOrganization } from "./new-organization.tsx";
 import { OrganizationCard } from "./organization-card.tsx";
 
 /** The person's organisations: who is in them, who is invited, and who may do what. */
 export function MembersPage() {
-  const enter = useEnterWorkspace();
   const organizations = useQuery(organizationsQuery);
-  const [name, setName] = useState("");
-  const create = useMutation({
-    mutationFn: createOrganization,
-    onSuccess: ({ workspace_id: workspace }) => {
-      setName("");
-      return enter.mutateAsync(workspace);
-    },
-  });
   return (
     <>
       <PageHead title="Members" />
@@ -38,19 +27,7 @@ export function MembersPage() {
         }
       </Loaded>
       <Card title="New organisation">
-        <Form action="Create organisation" work={create} onSubmit={() => create.mutate(name)}>
-          <Field label="Name">
-            {(id) => (
-              <Input
-                id={id}
-                value={name}
-                onChange={(event) => setName(event.target.value)}
-                required
-                maxLength={200}
-              />
-            )}
-          </Field>
-        </Form>
+        <NewOrganization />
       </Card>
     </>
   );

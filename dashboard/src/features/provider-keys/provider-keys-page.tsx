@@ -124,6 +124,7 @@ export function ProviderKeysPage() {
                   columns={[
                     {
                       head: "Label",
+                      phone: "title",
                       cell: ({ label, key_preview: preview }) => (
                         <>
                           <Name>{label}</Name>
@@ -133,9 +134,10 @@ export function ProviderKeysPage() {
                     },
                     {
                       head: "State",
+                      phone: "state",
                       cell: (key) => <State stored={key} />,
                     },
-                    { head: "Quota", cell: (key) => <Quota stored={key} /> },
+                    { head: "Quota", phone: "figure", cell: (key) => <Quota stored={key} /> },
                     {
                       head: "Pool",
                       cell: ({ donation }) =>
@@ -147,9 +149,10 @@ export function ProviderKeysPage() {
                     },
                     {
                       head: "Last used",
+                      phone: "when",
                       cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
                     },
-                    { head: "Actions", cell: actionsOf },
+                    { head: "Actions", phone: "actions", cell: actionsOf },
                   ]}
                 />
               </Card>

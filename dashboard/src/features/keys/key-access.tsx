@@ -1,0 +1,127 @@
+import { useQuery } from "@tanstack/react-query";
+import { type List, request } from "../../lib/api.ts";
+import { count, utc, usd } from "../../lib/format.ts";
+import { useSession } from "../../lib/session.ts";
+import { Drawer } from "../../ui/overlay.tsx";
+import { Facts, Loaded, Name } from "../../ui/parts.tsx";
+import type { Key } from "./api.ts";
+
+interface Person {
+  user_id: string;
+  name: string;
+  email: string;
+  role: string;
+}
+
+/** Names one below the other; a sentence where everything is allowed or nothing is. */
+function Names({ of: names, all }: { of: readonly string[] | null; all: string }) {
+  if (names === null) return <>{all}</>;
+  if (names.length === 0) return <>None</>;
+  return (
+    <>
+      {names.map((name) => (
+        <div key={name}>
+          <Name>{name}</Name>
+        </div>
+      ))}
+    </>
+  );
+}
+
+const resets = { daily: "a day", weekly: "a week", monthly: "a month" } as const;
+
+/** What bounds the spending and the speed of a key, in sentences. */
+function bounds({
+  limit,
+  limit_remaining: left,
+  limit_reset: reset,
+  rate_limit,
+  tpm,
+}: Key): string[] {
+  return [
+    limit === null
+      ? "No cap of its own: it may spend what the workspace has"
+      : `${usd(limit)} ${reset === null ? "in all" : resets[reset]}, of which ${usd(left ?? 0)} are left`,
+    ...(rate_limit > 0 ? [`${count(rate_limit)} requests a minute`] : []),
+    ...(tpm === null ? [] : [`${count(tpm)} tokens a minute`]),
+  ];
+}
+
+const roleWords: Readonly<Record<string, string>> = {
+  owner: "owner",
+  admin: "admin",
+  member: "member",
+};
+
+/** The people who see the key in this list, and may change it. */
+function People({ organizationId }: { organizationId: string }) {
+  const members = useQuery({
+    queryKey: ["members", organizationId, "access"],
+    queryFn: () => request<List<Person>>(`/organizations/${organizationId}/members?limit=100`),
+  });
+  return (
+    <Loaded query={members} height={80}>
+      {({ data }) =>
+        data.map(({ user_id: id, name, email, role }) => (
+          <div key={id}>
+            <Name>{`${name || email}, ${roleWords[role] ?? role}`}</Name>
+          </div>
+        ))
+      }
+    </Loaded>
+  );
+}
+
+/** Who a key belongs to, what it may be used for and up to which limits, and who sees it. */
+export function KeyAccess({
+  of,
+  owner,
+  onClose,
+}: {
+  of: Key | undefined;
+  owner: string | undefined;
+  onClose: () => void;
+}) {
+  const { data: session } = useSession();
+  const organizationId = session?.workspace.organization_id ?? undefined;
+  return (
+    <Drawer title={`Who can use ${of?.name ?? ""}`} open={of !== undefined} onClose={onClose}>
+      {of === undefined ? null : (
+        <>
+          <p>
+            Every program that has the secret can use this key. The secret was shown once; the
+            people below see the key&apos;s name and its spending, and not the secret.
+          </p>
+          <Facts
+            rows={[
+              ["Owner", owner ?? "A person who has left"],
+              ["Rights", of.operator ? "An operator's" : "Requests to models"],
+              ["Models", <Names key="models" of={of.allowed_models} all="Every model" />],
+              [
+                "Endpoints",
+                <Names key="endpoints" of={of.allowed_endpoints} all="Every endpoint for keys" />,
+              ],
+              [
+                "Tools",
+                <Names key="tools" of={of.allowed_tools} all="Every tool of the workspace" />,
+              ],
+              ["Limits", <Names key="limits" of={bounds(of)} all="" />],
+              [
+                "Expires",
+                of.expires_at === null ? "Never" : <span key="ends">{utc(of.expires_at)}</span>,
+              ],
+              [
+                "Seen and changed by",
+                organizationId === undefined ? (
+                  "You alone: this is a personal workspace"
+                ) : (
+                  <People key="people" organizationId={organizationId} />
+                ),
+              ],
+            ]}
+          />
+        </>
+      )}
+    </Drawer>
+  );
+}

@@ -1,0 +1,35 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { useEnterWorkspace } from "../../lib/session.ts";
+import { Form } from "../../ui/form.tsx";
+import { Field, Input } from "../../ui/parts.tsx";
+import { createOrganization } from "./api.ts";
+
+/** Makes an organisation and enters its workspace. */
+export function NewOrganization({ onMade }: { onMade?: () => void }) {
+  const enter = useEnterWorkspace();
+  const [name, setName] = useState("");
+  const create = useMutation({
+    mutationFn: createOrganization,
+    onSuccess: async ({ workspace_id: workspace }) => {
+      await enter.mutateAsync(workspace);
+      setName("");
+      onMade?.();
+    },
+  });
+  return (
+    <Form action="Create organisation" work={create} onSubmit={() => create.mutate(name)}>
+      <Field label="Name" hint="Its members share keys, credits and budgets.">
+        {(id) => (
+          <Input
+            id={id}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+            required
+            maxLength={200}
+          />
+        )}
+      </Field>
+    </Form>
+  );
+}
