@@ -184,12 +184,17 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     for (const text of [
       "Developer Example",
       "sandbox/chat:free",
-      "Every endpoint for keys",
+      "Every tool of the workspace",
       "$5.00 a month, of which $5.00 are left",
       "Owner Example, owner",
       "Member Example, member",
     ])
       await drawer.getByText(text, { exact: true }).first().waitFor();
+    await drawer.locator("summary").click();
+    await drawer
+      .getByText(/\/embeddings$/)
+      .first()
+      .waitFor();
     await expectSound(screen);
     await screen.close();
   });

@@ -109,8 +109,11 @@ describe.skipIf(!hasChromium).each(engines)(
       expect((await fetch(`${scene.origin}/catalog/no/such`)).status).toBe(404);
     });
 
-    test("/catalog finds and sorts models, without JavaScript", async () => {
-      const { page, context } = await scene.open({ viewport: { width: 390, height: 844 } });
+    test("/catalog finds and sorts models", async () => {
+      const { page, context } = await scene.open({
+        viewport: { width: 390, height: 844 },
+        javaScriptEnabled: true,
+      });
       const ids = (): Promise<string[]> => page.locator("tbody code").allInnerTexts();
       await page.goto(`${scene.origin}/catalog`);
       const all = await ids();

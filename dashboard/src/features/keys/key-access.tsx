@@ -13,18 +13,24 @@ interface Person {
   role: string;
 }
 
+/** How many names are shown without being asked for. */
+const shownMax = 5;
+
 /** Names one below the other; a sentence where everything is allowed or nothing is. */
 function Names({ of: names, all }: { of: readonly string[] | null; all: string }) {
   if (names === null) return <>{all}</>;
   if (names.length === 0) return <>None</>;
+  const lines = names.map((name) => (
+    <div key={name}>
+      <Name>{name}</Name>
+    </div>
+  ));
+  if (names.length <= shownMax) return <>{lines}</>;
   return (
-    <>
-      {names.map((name) => (
-        <div key={name}>
-          <Name>{name}</Name>
-        </div>
-      ))}
-    </>
+    <details>
+      <summary>{`${names.length}, such as ${names[0]}`}</summary>
+      {lines}
+    </details>
   );
 }
 
