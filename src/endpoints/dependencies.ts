@@ -115,6 +115,10 @@ export interface Operations {
 interface Documentation {
   /** Returns the file at a path below `/docs`; undefined where there is none. */
   file(path: string): { type: string; text: string } | undefined;
+  /** Returns the page for a path that the site does not have, with the navigation. */
+  missing(path: string): { type: string; text: string };
+  /** The pages of operations by their paths below `/docs`. */
+  readonly operations: { has(path: string): boolean };
   /** The sections in order, each with its pages; a page's address is `/docs/<section>/<page>`. */
   readonly sections: readonly { slug: string; pages: readonly { slug: string }[] }[];
 }

@@ -130,7 +130,10 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
     await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
     const picture = dialog.getByRole("img", { name: "Sent, number 1" });
     await picture.waitFor();
-    expect(await picture.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(1);
+    const width = await picture.evaluate(
+      (image) => (image as unknown as { naturalWidth: number }).naturalWidth,
+    );
+    expect(width).toBe(1);
     expect(await dialog.locator("img, audio, script").count()).toBe(1);
     await expectSound(screen);
     await screen.close();

@@ -29,9 +29,23 @@ async function answerOf(page: Page, turn: number): Promise<Locator> {
   return shown;
 }
 
+/** What these tests use of the elements of a page, whose types are the browser's. */
+interface Picture {
+  decode(): Promise<void>;
+  naturalWidth: number;
+}
+interface Sound {
+  muted: boolean;
+  duration: number;
+  play(): Promise<void>;
+  pause(): void;
+  addEventListener(name: string, act: (event: unknown) => void, options: { once: boolean }): void;
+}
+
+/** The width of a picture, once it is decoded. */
 const widthOf = (picture: Locator): Promise<number> =>
   picture.evaluate(async (element) => {
-    const image = element as HTMLImageElement;
+    const image = element as unknown as Picture;
     await image.decode();
     return image.naturalWidth;
   });
@@ -39,7 +53,7 @@ const widthOf = (picture: Locator): Promise<number> =>
 /** Plays a sound until its time has moved, and returns its length in seconds. */
 const played = (sound: Locator): Promise<number> =>
   sound.evaluate(async (element) => {
-    const audio = element as HTMLAudioElement;
+    const audio = element as unknown as Sound;
     audio.muted = true;
     await audio.play();
     await new Promise((resolve) => audio.addEventListener("timeupdate", resolve, { once: true }));

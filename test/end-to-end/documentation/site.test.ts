@@ -273,7 +273,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
   }, 240_000);
 
   test("answers an unknown address with the navigation in browsers, and with JSON elsewhere", async () => {
-    const page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+    const page = await newPage({ viewport: { width: 390, height: 844 } });
     const answer = await page.goto(`${gateway.origin}/docs/guides/budget-alerts`);
     expect(answer?.status()).toBe(404);
     await page.getByRole("heading", { name: "No such page" }).waitFor();
