@@ -170,17 +170,14 @@ export class InputReader {
       this.note(line, "invalid_stream", "body.stream: lines are answered whole.", "body.stream");
       return false;
     }
-    const { model, models } = body;
-    const others = Array.isArray(models) ? models : [];
-    const isMissing =
-      model === undefined && others.length === 0 && !modelIsOptional.has(this.rule.endpoint);
+    const { model } = body;
+    const isMissing = model === undefined && !modelIsOptional.has(this.rule.endpoint);
     if (isMissing || (model !== undefined && typeof model !== "string")) {
       this.note(line, "missing_required_parameter", "body.model: is required.", "body.model");
       return false;
     }
-    // Of several models, those that the key may use are asked when the line runs.
     const refusal = typeof model === "string" ? this.rule.refuseModel(model) : undefined;
-    if (refusal === undefined || others.length > 0) return true;
+    if (refusal === undefined) return true;
     this.note(line, "invalid_model", `body.model: ${refusal}`, "body.model");
     return false;
   }

@@ -161,14 +161,6 @@ describe("OpenAI's client", () => {
     expect<unknown>([batch.output_file_id, batch.error_file_id]).toEqual([null, null]);
   });
 
-  test("runs lines that name their models in a list", async () => {
-    const messages = [{ role: "user", content: "one" }];
-    const models = ["acme/large"];
-    const line = lineOf("a", "", { body: { models, max_tokens: 1_000, messages } });
-    const batch = await ended((await submit([line])).id);
-    expect(batch).toMatchObject({ request_counts: { completed: 1 }, cost: 0.002 });
-  });
-
   test("cancels: what runs is kept, and the rest was not run", async () => {
     const lines = Array.from({ length: 40 }, (_, index) => lineOf(`l${index}`, `slow ${index}`));
     const made = await submit(lines);
