@@ -88,7 +88,8 @@ const newBudgetSchema = z.strictObject({
     .min(1)
     .nullish()
     .describe(
-      "Id of the team, key, user, model, provider or customer, or the value of the tag. `*` bounds each customer, or each value, by itself.",
+      "Id of the team, key, user, model, provider or customer, or the value of the tag. `*` bounds each customer, or each value, by " +
+        "itself.",
     ),
   period: z.enum(budgetPeriods, `must be one of ${budgetPeriods.join(", ")}`).default("monthly"),
   reset_day: z

@@ -66,8 +66,8 @@ export const createTeam = defineEndpoint({
   summary: "Create a team.",
   description:
     "A team is a part of the workspace with keys (team_id of POST /keys), members, models and a limit of its own. A request beyond the " +
-    "limit is refused with 402, metadata.reason budget_reached, metadata.budget_scope team. The limit is a budget with scope team, to which " +
-    "PATCH /budgets/{id} adds alerts.",
+    "limit is refused with 402, metadata.reason budget_reached, metadata.budget_scope team. The limit is a budget with scope team, to " +
+    "which PATCH /budgets/{id} adds alerts.",
   body: newSchema,
   response: teamSchema,
   async handle(context, deps: Dependencies) {
