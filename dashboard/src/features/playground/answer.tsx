@@ -162,6 +162,7 @@ function CopyButton({ text }: { text: string }) {
 /** One model's answer, with what it took and what can be done with it. */
 export function AnswerShown({
   model,
+  number,
   answer,
   body,
   prompt,
@@ -169,6 +170,8 @@ export function AnswerShown({
   onRetry,
 }: {
   model: string;
+  /** The number of the turn, counted from 1. */
+  number: number;
   answer: Answer | undefined;
   body: ChatBody | undefined;
   /** What was asked, which describes pictures and sounds to those who do not see or hear them. */
@@ -181,7 +184,10 @@ export function AnswerShown({
   if (answer === undefined) return null;
   const served = answer.model ?? model;
   return (
-    <section className={own["said"]} aria-label={model}>
+    <section
+      className={own["said"]}
+      aria-label={number === 1 ? model : `${model}, answer ${number}`}
+    >
       <h2>{served === model ? model : `${model}, served by ${served}`}</h2>
       <Said answer={answer} prompt={prompt} onAttach={onAttach} />
       {answer.problem === undefined ? null : (

@@ -173,6 +173,7 @@ export function TurnShown({
           <AnswerShown
             key={columnId}
             model={model}
+            number={number}
             answer={answers[columnId]}
             body={body}
             prompt={text}
