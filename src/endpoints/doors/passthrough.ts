@@ -61,11 +61,13 @@ function assertReachable(
   throw new GatewayError("not_configured", message);
 }
 
-/** Returns the query without a key of the gateway's, which some clients write there. */
+/** Query parameters with a credential, and those by which Google takes headers and methods. */
+const heldBackQuery = /^(?:key|api[-_]key|access_token|\$?http(?:headers|method)|_method)$/i;
+
+/** Returns the query without credentials, and without what makes another request of it. */
 function queryWithoutKeys(query: URLSearchParams): string {
   const kept = [...query].filter(
-    ([name, value]) =>
-      !(name === "key" || name === "api_key") && !value.startsWith(brand.llmKeyFamilyPrefix),
+    ([name, value]) => !heldBackQuery.test(name) && !value.startsWith(brand.llmKeyFamilyPrefix),
   );
   return kept.length === 0 ? "" : `?${new URLSearchParams(kept)}`;
 }

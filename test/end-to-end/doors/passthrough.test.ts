@@ -103,6 +103,29 @@ test("every method of a route that names it, below both bases, with bytes kept",
   expect((await pass("/v1/p/acme/v1/files/one", { method: "PUT", body: "x" })).status).toBe(403);
 });
 
+test("a request cannot become another one by its headers or query, or choose a project", async () => {
+  const overrides = {
+    "x-http-method-override": "DELETE",
+    "x-original-url": "/v1/admin",
+    "openai-organization": "org-other",
+    "openai-project": "proj_other",
+    "x-amz-security-token": "t",
+  };
+  const query =
+    "?a=1&$httpMethod=DELETE&%24httpHeaders=x-goog-a&access_token=t&api-key=k&_method=PUT";
+  expect((await pass(`/p/acme/v1/files/one${query}`, { headers: overrides })).status).toBe(200);
+  const sent = asked.at(-1);
+  expect(new URL(sent?.url ?? "").search).toBe("?a=1");
+  for (const name of Object.keys(overrides))
+    expect([name, sent?.headers.get(name)]).toEqual([name, null]);
+});
+
+test("an idempotency key reaches the provider, whose promise it is", async () => {
+  const headers = { "idempotency-key": "one" };
+  await pass("/p/acme/v1/special", { method: "POST", body: "{}", headers });
+  expect(asked.at(-1)?.headers.get("idempotency-key")).toBe("one");
+});
+
 test("what the provider refuses costs nothing", async () => {
   const response = await pass("/p/acme/v1/files/refused");
   expect([response.status, response.headers.get("x-service-credits-charged")]).toEqual([422, "0"]);

@@ -77,6 +77,16 @@ const heldBack: ReadonlySet<string> = new Set([
   "api-key",
   "x-goog-api-key",
   "x-goog-user-project",
+  // Names of another project, or of another workspace, that the operator's credential may reach.
+  "openai-organization",
+  "openai-project",
+  "anthropic-workspace-id",
+  // Another method, or another path, than the one that was priced.
+  "x-http-method",
+  "x-http-method-override",
+  "x-method-override",
+  "x-original-url",
+  "x-rewrite-url",
   "http-referer",
   "x-title",
   "x-session-id",
