@@ -10,6 +10,7 @@ import { geminiModel, geminiModels } from "../gemini/models.ts";
 import { ollamaChat, ollamaGenerate } from "../ollama/chat.ts";
 import { ollamaEmbed, ollamaEmbeddings } from "../ollama/embed.ts";
 import { ollamaPs, ollamaShow, ollamaTags, ollamaVersion } from "../ollama/models.ts";
+import { ollamaOpenAiChat, ollamaRunning } from "../ollama/openai-chat.ts";
 import { azureChat } from "./azure-deployments.ts";
 import { completions } from "./completions.ts";
 import { passthroughs } from "./passthrough.ts";
@@ -26,6 +27,8 @@ export const doors: readonly Endpoint<Dependencies>[] = [
   ollamaVersion,
   ollamaEmbed,
   ollamaEmbeddings,
+  ollamaOpenAiChat,
+  ollamaRunning,
   geminiMethod,
   geminiMethodOfId,
   geminiMethodOfSlug,

@@ -21,6 +21,8 @@ export const doors: Record<string, ContractRow> = {
   "GET /api/version": { without: "open", base: "root" },
   "POST /api/embed": { llm: true, base: "root", accepted: 400 },
   "POST /api/embeddings": { llm: true, base: "root", accepted: 400 },
+  "POST /ollama/v1/chat/completions": { llm: true, base: "root", accepted: 400 },
+  "GET /ollama": { without: "open", base: "root" },
   "POST /v1beta/models/:model": {
     llm: true,
     base: "root",
