@@ -242,6 +242,8 @@ export class BatchRunner {
       known.batch = batch;
       return known;
     }
+    // A gateway that had batches of providers may have handed lines over before it was restarted.
+    if (this.atProvider === undefined) await this.parts.lines.takeBack(batch.id);
     const active = new ActiveBatch(batch, await ResultSeal.of(this.parts.vault, batch));
     this.active.set(batch.id, active);
     return active;

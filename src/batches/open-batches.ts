@@ -70,7 +70,10 @@ export function openBatches({
     store,
     runner,
     async factsOf(some) {
-      const places = await providerBatches.some(some.map(({ id }) => id));
+      const known = await providerBatches.some(some.map(({ id }) => id));
+      // Where batches of providers are turned off, lines that were handed over run here.
+      const isOff = parts.provider === undefined;
+      const places = new Map([...known].filter(([, { state }]) => !(isOff && state === "away")));
       const away = [...places.values()].filter(({ state }) => state !== "here");
       const reserved = await lines.reserved(away.map(({ batchId }) => batchId));
       const facts = new Map<string, BatchFacts>();

@@ -1,5 +1,6 @@
 import OpenAI, { toFile } from "openai";
 import type { Batch } from "openai/resources/batches";
+import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { pollUntil } from "../../support/poll-until.ts";
 import type { BatchVendor } from "../../support/strict-batches/batch-rules.ts";
@@ -51,9 +52,14 @@ export class NightGateway {
     this.openai = new OpenAI({ apiKey: testLlmKey, baseURL: gateway.baseUrl, maxRetries: 0 });
   }
 
-  /** Starts it with further models of each vendor. */
-  static async start(more: Partial<Record<BatchVendor, readonly object[]>> = {}) {
-    const vendors = new StrictBatches();
+  /** Starts it with further models of each vendor, and other settings. */
+  static async start(
+    more: Partial<Record<BatchVendor, readonly object[]>> = {},
+    {
+      vendors = new StrictBatches(),
+      ...settings
+    }: Partial<AppSettings> & { vendors?: StrictBatches } = {},
+  ) {
     const vendor = (id: BatchVendor) =>
       provider({
         id,
@@ -73,6 +79,7 @@ export class NightGateway {
     const gateway = await startGateway({
       providers: nightVendors.map(vendor),
       batch: { concurrency: 8, native: "auto", pollSeconds: 0.05 },
+      ...settings,
     });
     return new NightGateway(vendors, gateway);
   }

@@ -1,4 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { putMigratedSqlite } from "../../support/migrated-sqlite.ts";
+import { StrictBatches } from "../../support/strict-batches/strict-batches.ts";
 import { pollUntil } from "../../support/poll-until.ts";
 import { hasEnded, lineOf, NightGateway, nightModels, nightVendors } from "./night-batches.ts";
 
@@ -101,6 +106,31 @@ test("a price of batches that the operator sets takes the place of half the pric
   const made = await night.submit([lineOf("a", "anthropic/night-3")]);
   night.vendors.isDone = true;
   expect(await night.shownWhen(made.id, hasEnded)).toMatchObject({ cost: 0.0012 });
+});
+
+test("lines that a provider has run here where its batches are turned off at a restart", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "switchyard-turned-off-"));
+  const kept = {
+    storageUrl: await putMigratedSqlite(directory),
+    files: { place: { directory: join(directory, "files") }, quotaBytesOf: () => 1e9 },
+    vendors: new StrictBatches(),
+  };
+  const first = await NightGateway.start({}, kept);
+  const made = await first.submit([lineOf("a", nightModels.openai)]);
+  await first.shownWhen(made.id, ({ provider }) => provider === "openai");
+  await first.gateway.stop();
+  const batch = { concurrency: 8, native: "never" as const, pollSeconds: 60 };
+  const second = await NightGateway.start({}, { ...kept, batch });
+  try {
+    expect(await second.shownWhen(made.id, hasEnded)).toMatchObject({
+      request_counts: { completed: 1, failed: 0 },
+      provider: null,
+      cost: 0.003,
+    });
+  } finally {
+    await second.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
 });
 
 describe.each([
