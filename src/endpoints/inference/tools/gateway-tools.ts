@@ -126,8 +126,10 @@ export async function readGatewayTools(
   const visible = await deps.upstreamServers.visibleTo(caller.workspace.id);
   const entries = entriesOf(tools).map(({ entry, index }) => ({
     entry,
+    index,
     ...serverOf(entry, { index, visible, caller, publicUrl: deps.publicUrl() }),
   }));
+  assertDistinctLabels(entries);
   const read = await Promise.all(
     entries.map(({ server, isRegistered }) => readServer(deps, { server, isRegistered, caller })),
   );
@@ -140,6 +142,27 @@ export async function readGatewayTools(
     }),
     search,
   );
+}
+
+/**
+ * Throws where two servers of a request have one label: the items of an answer name servers by their
+ * labels, and an approval has to be for one of them.
+ */
+function assertDistinctLabels(
+  entries: readonly { entry: McpToolRequest; server: UpstreamServer; index: number }[],
+): void {
+  const labels = new Set<string>();
+  for (const { entry, server, index } of entries) {
+    const label = entry.server_label ?? server.id;
+    const param = `tools[${index}].server_label`;
+    if (labels.has(label))
+      throw new GatewayError(
+        "bad_request",
+        `${param}: ${JSON.stringify(label)} is the label of another server of this request.`,
+        { param },
+      );
+    labels.add(label);
+  }
 }
 
 async function readServer(

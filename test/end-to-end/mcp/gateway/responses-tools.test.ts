@@ -211,6 +211,18 @@ test("names, filters and addresses of servers are checked", async () => {
   expect((await given({ type: "mcp", server_label: "x", require_approval: "maybe" })).status).toBe(
     400,
   );
+  const refused = async (body: object) => {
+    const answer = await stage.gateway.post("/responses", { model, input: "?", ...body });
+    return [answer.status, at(await answer.json(), "error.param")];
+  };
+  const twice = [docs, { ...docs, server_url: stage.tools.url }];
+  expect(await refused({ tools: twice })).toEqual([400, "tools[1].server_label" as never]);
+  for (const choice of [{ server_label: "docs", name: "nothing" }, { server_label: "wiki" }])
+    for (const stream of [false, true])
+      expect(await refused({ tools, stream, tool_choice: { type: "mcp", ...choice } })).toEqual([
+        400,
+        "tool_choice" as never,
+      ]);
   stage.models.say({ text: ["Hello."] });
   const filtered = await given({ ...docs, allowed_tools: ["search"] });
   expect(at(await filtered.json(), "output.0.tools")).toMatchObject([{ name: "search" }]);

@@ -1,3 +1,4 @@
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { openaiResponses } from "../../../../inference/dialects/openai-responses/index.ts";
 import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
 import { asksForNone } from "../../../../inference/pipeline/keep-content.ts";
@@ -243,8 +244,14 @@ export class ResponseRounds {
     if (isLast) return "none";
     const { type, server_label: label, name } = Object(choice) as Record<string, unknown>;
     if (type === "mcp" && this.isFirst) {
-      const tool = this.options.tools.ofServer(String(label), String(name));
-      return tool === undefined ? "required" : { type: "function", name: tool.name };
+      const { tools } = this.options;
+      const tool = tools.ofServer(String(label), String(name));
+      if (tool !== undefined) return { type: "function", name: tool.name };
+      if (name === undefined && tools.servers.some((server) => server.label === label))
+        return "required";
+      const named = JSON.stringify(name ?? label);
+      const message = `tool_choice: there is no ${named} among the tools of this request.`;
+      throw new GatewayError("bad_request", message, { param: "tool_choice" });
     }
     // A choice that forces a call applies to the first round, or no round could be the last.
     return this.isFirst || choice === "none" ? choice : undefined;
