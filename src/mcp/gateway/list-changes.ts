@@ -1,7 +1,9 @@
 import { type ListKind, listKinds } from "../change-stream.ts";
 import type { AgentStreams, ServerPlace } from "./agents/agent-streams.ts";
 import type { ServerConnections } from "./server-connections.ts";
+import { SpacedRuns } from "./spaced-runs.ts";
 import type { UpstreamContents } from "./upstream-contents.ts";
+import { storageKeyOf } from "./upstream-server.ts";
 import type { UpstreamServers } from "./upstream-servers.ts";
 
 /** Messages between gateways about lists that changed. */
@@ -51,10 +53,13 @@ export function shareListChanges({
     apply({ id, workspaceId }, kind);
     channel?.publish(channelName, `${kind} ${workspaceId ?? "-"} ${id}`);
   };
+  const said = new SpacedRuns();
   connections.onListChanged = ({ server, user }, kind) =>
-    kind === "tools"
-      ? void upstreamServers.refresh(server, { user }).catch(onError)
-      : share(server, kind);
+    said.run(`${kind} ${storageKeyOf(server)}`, () =>
+      kind === "tools"
+        ? void upstreamServers.refresh(server, { user }).catch(onError)
+        : share(server, kind),
+    );
   upstreamServers.onChanged = (server, isListAlone) => {
     for (const kind of isListAlone ? (["tools"] as const) : listKinds) share(server, kind);
   };

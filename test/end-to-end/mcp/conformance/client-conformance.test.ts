@@ -26,10 +26,7 @@ const oauth = [
   "auth/pre-registration",
 ];
 
-/**
- * Every scenario that a revision requires of clients, but for `auth/authorization-server-migration`,
- * whose second authorization needs a person in the middle of its run.
- */
+/** Every scenario that a revision requires of clients. */
 const scenarios = {
   "2025-11-25": [
     "initialize",
@@ -45,6 +42,7 @@ const scenarios = {
     "auth/resource-mismatch",
     "auth/offline-access-scope",
     "auth/offline-access-not-supported",
+    "auth/authorization-server-migration",
     "auth/iss-supported",
     "auth/iss-not-advertised",
     "auth/iss-supported-missing",

@@ -101,7 +101,14 @@ export async function playScenario(
   await people.owner.json("POST", "/mcp-servers", { id, url, auth });
   try {
     if (usesOauth) await consent(people, id);
-    return await callTools(people, { id, toolCalls: context.toolCalls });
+    const outcomes = await callTools(people, { id, toolCalls: context.toolCalls });
+    // Tokens of the authorization server that the server had before are refused from here on.
+    if (scenario === "auth/authorization-server-migration") {
+      await people.owner.json("POST", `/mcp-servers/${id}/refresh`);
+      await consent(people, id);
+      await people.owner.json("POST", `/mcp-servers/${id}/refresh`);
+    }
+    return outcomes;
   } finally {
     // Closes the connections to it, which the suite waits for.
     await people.owner.json("DELETE", `/mcp-servers/${id}`);
