@@ -2,6 +2,7 @@ import type { QueryExecutorProvider } from "kysely";
 import { hourMs, minuteMs, type Clock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
+import { isRunId } from "../../identity/keys/run.ts";
 import type { Mailer } from "../../platform/notify/mailer.ts";
 import type {
   DeliveryOutcome,
@@ -248,19 +249,23 @@ const testMailOf = ({ name }: Budget): { subject: string; text: string } => ({
 
 const usd = (nano: bigint): string => `${usdSixDecimals(nano)} USD`;
 const moment = (atMs: number): string => new Date(atMs).toISOString();
-const subjectOf = ({ scope, subject }: Budget): string =>
-  scope === "workspace" ? "the workspace" : `the ${scope} ${subject}`;
+const subjectOf = ({ scope, subject }: Budget): string => {
+  if (scope === "workspace") return "the workspace";
+  return `the ${scope === "key" && isRunId(subject ?? "") ? "run" : scope} ${subject}`;
+};
 
 function mailOf(
   budget: Budget,
   { threshold, spentNano, limitNano, periodStartMs }: Alert,
 ): { subject: string; text: string } {
   const { endMs } = spanOf(budget, periodStartMs);
+  const period =
+    budget.period === "total" ? "all time" : `${moment(periodStartMs)} to ${moment(endMs)}`;
   return {
     subject: `Budget "${budget.name}": ${threshold} % is spent`,
     text:
       `The budget "${budget.name}" for ${subjectOf(budget)} has reached ${threshold} % of its limit.\n\n` +
-      `Spent: ${usd(spentNano)} of ${usd(limitNano)}\nPeriod: ${moment(periodStartMs)} to ${moment(endMs)}\n\n` +
+      `Spent: ${usd(spentNano)} of ${usd(limitNano)}\nPeriod: ${period}\n\n` +
       (budget.action === "block"
         ? "Requests beyond the limit are refused.\n"
         : "This budget refuses nothing. One with the action block does.\n"),

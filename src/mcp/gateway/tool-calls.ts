@@ -1,6 +1,7 @@
 import type { CallToolResult, Client, Progress } from "@modelcontextprotocol/client";
 import type { CustomerShare } from "../../billing/budgets/budget.ts";
 import { countedSenders, countedTags } from "../../billing/budgets/counted-request.ts";
+import { shortageFacts } from "../../billing/budgets/refusal-facts.ts";
 import { noteShare, shareOfRequest } from "../../billing/customers/customer-share.ts";
 import type { NotReserved } from "../../billing/ledger/hold-rule.ts";
 import type { LedgerPort, PostedCharge } from "../../billing/ledger/ledger-port.ts";
@@ -375,9 +376,7 @@ function unpaid(call: ToolCall, refused: NotReserved): GatewayError {
       "Add credits, or raise the limit.",
     {
       metadata: {
-        reason:
-          { key_limit: "key_limit_reached", budget: "budget_reached" }[reason as string] ??
-          "balance_too_low",
+        ...shortageFacts(refused),
         worst_case_usd: usdFromNano(priceNanoUsd),
         available_usd: usdFromNano(left),
         held_usd: usdFromNano(heldNano),

@@ -104,6 +104,37 @@ describe.each(allEngines)("budgets on %s", (_, freshUrl) => {
       await scene.owner.json("DELETE", `/budgets/${textAt(made, "id")}`);
   });
 
+  test("report what an agent's run spends, by mail and signed webhook", async () => {
+    await cleared();
+    const run = await scene.owner.json("POST", "/runs", { name: "nightly", limit: 4 * cost });
+    const id = textAt(run, "data.id");
+    const made = await created({
+      name: "the nightly run",
+      scope: "key",
+      subject: id,
+      period: "total",
+      limit: 4 * cost,
+      emails: ["owner@example.com"],
+      webhook_url: webhook.url,
+    });
+    await ask();
+    await ask(textAt(run, "key"));
+    await watch();
+    expect(mail.mails).toHaveLength(0);
+    await ask(textAt(run, "key"));
+    await watch();
+    expect(mail.mails.map(({ text }) => text)).toEqual([
+      expect.stringContaining('"the nightly run" for the run run_'),
+    ]);
+    const [hook] = webhook.hooks;
+    expect(hook && isSigned(hook, textAt(made, "webhook_secret"))).toBe(true);
+    expect(at(JSON.parse(hook?.body ?? "{}"), "data")).toMatchObject({
+      subject: id,
+      threshold: 50,
+      spent: 2 * cost,
+    });
+  });
+
   test("send each threshold once per period, by mail and signed webhook, and again in the next period", async () => {
     await cleared();
     const made = await created({

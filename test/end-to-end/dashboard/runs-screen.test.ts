@@ -41,4 +41,34 @@ describe.skipIf(!hasChromium)(`the screens of runs${missingChromium}`, () => {
     const shown = await scene.ask("owner", "GET", `/runs/${id}`);
     expect(shown).toMatchObject({ data: { limit: 0.75 } });
   }, 240_000);
+
+  test("a person adds to an exhausted run on a phone, and its request goes through", async () => {
+    const made = await scene.ask("owner", "POST", "/runs", { name: "errand", limit: 0.0000001 });
+    const ask = (): Promise<Response> =>
+      fetch(`${scene.gateway.baseUrl}/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${textAt(made, "key")}` },
+        body: JSON.stringify({
+          model: "acme/large",
+          messages: [{ role: "user", content: "Hello" }],
+          max_tokens: 7,
+        }),
+      });
+    const refused = await ask();
+    expect(refused.status).toBe(402);
+    const url = new URL(textAt(await refused.json(), "error.metadata.resume_url"));
+    const screen = await scene.open("owner", "/runs", "phone");
+    const { page } = screen;
+    await screen.go(`${scene.origin}${url.pathname}`);
+    await page.getByRole("heading", { name: "Run errand" }).waitFor();
+    expect(await page.evaluate("innerWidth")).toBe(390);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+    await expectSound(screen);
+    await page.getByLabel("Add, in USD").fill("0.25");
+    await page.getByRole("button", { name: "Add and go on" }).click();
+    await page.getByText("Added 0.25 USD", { exact: false }).waitFor();
+    await expectSound(screen);
+    expect((await ask()).status).toBe(200);
+    await screen.close();
+  }, 240_000);
 });

@@ -188,3 +188,26 @@ describe("nothing else is reached:", () => {
     expect(used?.usage).toBe(0.004);
   });
 });
+
+test("a request counts towards the customer of its header, whose plan bounds it", async () => {
+  const manage = (path: string, body?: Fields): Promise<Response> =>
+    fetch(gateway.baseUrl + path, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  const plan = { type: "free", allowance: 0.0045, markup: 0.1 };
+  await manage("/customers", { external_id: "shop-17", plan });
+  const ask = (): Promise<Response> =>
+    pass("/p/acme/v1/special", { method: "POST", headers: { "x-service-customer": "shop-17" } });
+  const answers = await Promise.all(Array.from({ length: 8 }, ask));
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+  const refused = await ask();
+  expect(refused.status).toBe(402);
+  expect(fieldsOf(fieldsOf(fieldsOf(await refused.json()).error).metadata)).toMatchObject({
+    reason: "customer_limit_reached",
+    customer: "shop-17",
+  });
+  const shown = fieldsOf(await (await manage("/customers/shop-17")).json());
+  expect(shown.usage).toMatchObject({ requests: 2, cost: 0.004, price: 0.0044, margin: 0.0004 });
+});

@@ -1,4 +1,5 @@
 import { basePeriodOf, type Budget } from "../../../billing/budgets/budget.ts";
+import { budgetFacts } from "../../../billing/budgets/refusal-facts.ts";
 import type { NotReserved, Reserved, ReserveOutcome } from "../../../billing/ledger/hold-rule.ts";
 import { spendingKeyOf, spendingParentOf } from "../../../identity/keys/caller.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
@@ -271,21 +272,6 @@ const shortages = {
     way: "raise the budget, or wait until its next period",
   },
 } as const;
-
-/** Returns the members that name a budget, or a customer, in its refusals. */
-function budgetFacts({ id, name, scope, subject, period: stored, timeZone }: Budget) {
-  const { period, resetDay } = basePeriodOf(stored);
-  if (scope === "plan") return { customer_id: id, customer: subject, customer_period: period };
-  return {
-    budget_id: id,
-    budget_name: name,
-    budget_scope: scope,
-    budget_subject: subject,
-    budget_period: period,
-    ...(resetDay !== 1 && { budget_reset_day: resetDay }),
-    ...(timeZone !== null && { budget_time_zone: timeZone }),
-  };
-}
 
 /**
  * Builds the refusal of a request whose answer would be too short to be useful, or shorter than its

@@ -1,5 +1,6 @@
 import type { CustomerShare } from "../../../billing/budgets/budget.ts";
 import { countedSenders, countedTags } from "../../../billing/budgets/counted-request.ts";
+import { shortageFacts } from "../../../billing/budgets/refusal-facts.ts";
 import { noteShare, shareOfRequest } from "../../../billing/customers/customer-share.ts";
 import type { NotReserved } from "../../../billing/ledger/hold-rule.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
@@ -241,7 +242,8 @@ function recordOf(
   };
 }
 
-function unpaid(call: PassedCall, { reason, freeNano, heldNano }: NotReserved): GatewayError {
+function unpaid(call: PassedCall, refused: NotReserved): GatewayError {
+  const { reason, freeNano, heldNano } = refused;
   if (reason === "away" || reason === "mismatch" || reason === "exists")
     return new GatewayError(
       "service_unavailable",
@@ -255,6 +257,7 @@ function unpaid(call: PassedCall, { reason, freeNano, heldNano }: NotReserved): 
     "Add credits, or raise the limit.";
   return new GatewayError("insufficient_balance", message, {
     metadata: {
+      ...shortageFacts(refused),
       worst_case_usd: usdFromNano(price),
       available_usd: usdFromNano(left),
       held_usd: usdFromNano(heldNano),

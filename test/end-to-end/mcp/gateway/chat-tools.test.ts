@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { testLlmKey } from "../../../support/gateway.ts";
+import { testLlmKey, testManagementKey } from "../../../support/gateway.ts";
 import { at } from "../../api/at.ts";
 import { startToolStage, toolPriceUsd, upstreamDialects, type ToolStage } from "./tool-stage.ts";
 
@@ -128,4 +128,32 @@ test("a model that never stops ends at the bound", async () => {
   expect(answer.choices[0]?.finish_reason).toBe("length");
   expect(stage.tools.calls.length - before).toBe(6);
   expect(at(answer, "usage.cost")).toBeCloseTo(6 * roundUsd + 6 * toolPriceUsd, 9);
+});
+
+test("a tool counts towards the customer that the request names", async () => {
+  const manage = async (method: string, path: string, body?: object): Promise<unknown> =>
+    (
+      await fetch(stage.gateway.baseUrl + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${testManagementKey}`,
+          "content-type": "application/json",
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+    ).json();
+  const plan = { type: "postpaid", cap: 0.01, markup: 0.5 };
+  await manage("POST", "/customers", { external_id: "buyer", plan });
+  stage.models.say({ calls: [callOf("bun")] }, { text: ["A runtime."] });
+  const asked = { model, messages: [user("?")], tools, user: "buyer", max_completion_tokens: 7 };
+  await client.chat.completions.create(asked);
+  const statement = await manage("GET", "/customers/buyer/statement");
+  expect(at(statement, "total")).toMatchObject({
+    requests: 3,
+    cost: toolPriceUsd + 2 * roundUsd,
+    price: 0.006075,
+  });
+  expect(at(statement, "data")).toContainEqual(
+    expect.objectContaining({ model: "docs/search", requests: 1, cost: toolPriceUsd }),
+  );
 });
