@@ -37,10 +37,13 @@ export class Load {
   #waiting: { wanted: number; resolve: () => void }[] = [];
   #isOver = false;
   readonly #gateways: readonly GatewayProcess[];
+  /** Pause of a client between its requests. */
+  readonly #restMs: number;
   readonly #clients: Promise<unknown>;
 
-  constructor(gateways: readonly GatewayProcess[]) {
+  constructor(gateways: readonly GatewayProcess[], { restMs }: { restMs: number }) {
     this.#gateways = gateways;
+    this.#restMs = restMs;
     this.#clients = Promise.all(
       Array.from({ length: clientCount }, (_, index) => this.#askOnAndOn(index)),
     );
@@ -80,6 +83,7 @@ export class Load {
   async #askOnAndOn(client: number): Promise<void> {
     let strays = false;
     for (let turn = client; !this.#isOver; turn += 1) {
+      if (this.#restMs > 0) await Bun.sleep(this.#restMs);
       const home: number = (client + (strays ? 1 : 0)) % this.#gateways.length;
       strays = !strays && !(await this.#ask(home, turn % 3 === 0));
     }

@@ -44,12 +44,19 @@ const slowestMs = 500;
 /** Answers before the fault begins, so that there is something to compare with. */
 const servedBefore = 300;
 
-/** Runs one scenario on gateways of its own, and closes their books. */
-export async function runScenario(scenario: Scenario, topology: Topology): Promise<ChaosResult> {
+/**
+ * Runs one scenario on gateways of its own, and closes their books. Clients rest between requests
+ * where the processors are not theirs alone.
+ */
+export async function runScenario(
+  scenario: Scenario,
+  topology: Topology,
+  { restMs = 0 } = {},
+): Promise<ChaosResult> {
   const parts = await startParts({ ...scenario, topology });
   try {
     parts.upstream.script((request) => chatAnswer(request, { usage }));
-    const load = new Load(parts.gateways);
+    const load = new Load(parts.gateways, { restMs });
     const beganMs = performance.now();
     do await load.untilNormal();
     while (load.served < servedBefore);

@@ -8,9 +8,10 @@ import { stores, type OpenedStore } from "./support/stores.ts";
 
 afterAll(endProcesses);
 
-const kills = 8;
+/** Another moment each; nightly more of them. */
+const kills = process.env["TEST_ENGINES"] === "all" ? 12 : 4;
 
-describe.each([...stores])("first starts that are killed on $name", ({ name, open }) => {
+describe.each([...stores])("first starts that are killed on $name", ({ name, openEmpty }) => {
   const seed = testSeed();
   const random = seededRandom(seed);
 
@@ -22,13 +23,13 @@ describe.each([...stores])("first starts that are killed on $name", ({ name, ope
   let startMs = 0;
   beforeAll(async () => {
     console.log(`${name}: SWITCHYARD_TEST_SEED=${seed}`);
-    ({ startMs } = await startProcess(optionsOf(await open())));
+    ({ startMs } = await startProcess(optionsOf(await openEmpty())));
   });
 
   test.each(Array.from({ length: kills }, (_, round) => round))(
     "leave nothing that the next start cannot complete, and no duplicates, round %d",
     async () => {
-      const store = await open();
+      const store = await openEmpty();
       const options = optionsOf(store);
       await killStarting(options, startMs * (0.4 + 0.6 * random()));
       const gateway = await startProcess(options);

@@ -16,7 +16,7 @@ const withoutMigrating = [process.execPath, sourcePath("main.ts"), "--no-migrate
 
 afterAll(endProcesses);
 
-test.each(stores.map(({ name, open }) => [name, open] as const))(
+test.each(stores.map(({ name, openEmpty }) => [name, openEmpty] as const))(
   "on %s a gateway with --no-migrate refuses an empty database and serves one that a job migrated",
   async (_, open) => {
     const { options } = await open();
