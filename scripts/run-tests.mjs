@@ -9,7 +9,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ProgramRunner } from "./test-run/program-runner.mjs";
 import { failureLines, skipReasons, slowestLines } from "./test-run/report.mjs";
-import { startPostgres } from "./test-run/shared-postgres.mjs";
+import { startSharedPart } from "./test-run/shared-part.mjs";
 import { readSuite, selectFiles, workerCount } from "./test-run/test-files.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -18,8 +18,12 @@ const testTimeoutMs = 240_000;
 /** A file that takes longer is named at the end, unless test/suite.json gives a reason. */
 const fileMsMax = 60_000;
 
-/** Fewer files start a server of their own when they need one. */
-const sharedServerFiles = 20;
+/** Fewer files make on their own what they need, and run the gateway from its sources. */
+const sharingFiles = 20;
+/** What the processes of a run share; nightly, every gateway is run from its sources. */
+const sharedParts = process.argv.includes("--engines=all")
+  ? ["shared-postgres.ts"]
+  : ["shared-postgres.ts", "shared-program.ts"];
 
 const temporary = mkdtempSync(join(tmpdir(), "switchyard-run-tests-"));
 process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));
@@ -74,14 +78,15 @@ const measuredPath = join(temporary, "timings.json");
 const recorded = existsSync(timingsPath) ? [`--timings=${timingsPath}`] : [];
 const timing = [`--timings=${measuredPath}`, ...recorded, "--update-timings"];
 
-/** Runs the tests, on one Postgres for all processes where there are enough files to need it. */
+/** Runs the tests, with what all processes share where there are enough files to need it. */
 async function runTests(files, suite) {
-  const postgres = files.length >= sharedServerFiles ? await startPostgres(root) : undefined;
-  Object.assign(environment, postgres?.variables);
+  const names = files.length >= sharingFiles ? sharedParts : [];
+  const parts = await Promise.all(names.map((name) => startSharedPart(root, name)));
+  for (const { variables } of parts) Object.assign(environment, variables);
   try {
     return await runFiles(files, suite);
   } finally {
-    await postgres?.stop();
+    await Promise.all(parts.map((part) => part.stop()));
   }
 }
 

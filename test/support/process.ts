@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Subprocess } from "bun";
+import { programPath } from "./program.ts";
 import { TextLog } from "./text-log.ts";
 
 export interface ProcessOptions {
@@ -15,7 +16,7 @@ export interface ProcessOptions {
   yaml?: string;
   /** The gateway's data directory; a fresh one when absent. */
   dataDirectory?: string;
-  /** The command to run instead of `bun src/main.ts`. */
+  /** The command to run instead of the gateway's program. */
   command?: readonly string[];
 }
 
@@ -48,7 +49,6 @@ export interface EndedProcess {
   stderr: string;
 }
 
-const mainPath = join(import.meta.dir, "..", "..", "src", "main.ts");
 const readyLine = /^switchyard ready (https?:\/\/\S+)$/m;
 
 const children = new Set<Subprocess>();
@@ -147,7 +147,7 @@ function spawn({ environment = {}, yaml, dataDirectory, command }: ProcessOption
   const workingDirectory = temporaryDirectory();
   if (yaml !== undefined) writeFileSync(join(workingDirectory, "switchyard.yaml"), yaml);
   const data = dataDirectory ?? join(workingDirectory, "data");
-  const child = Bun.spawn([...(command ?? [process.execPath, mainPath])], {
+  const child = Bun.spawn([...(command ?? [process.execPath, programPath("main")])], {
     cwd: workingDirectory,
     env: {
       PATH: process.env["PATH"],

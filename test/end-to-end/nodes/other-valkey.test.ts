@@ -1,15 +1,13 @@
-import { join } from "node:path";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
+import { programPath } from "../../support/program.ts";
 import { hasRedis, redisMissing, startRedis } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { postChat } from "../process/support/ask.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
-
-const doctorPath = join(import.meta.dir, "..", "..", "..", "src", "switchyard.ts");
 
 /** Forwards connections to a server that can be exchanged, as a name or a virtual address can. */
 class Address {
@@ -113,7 +111,7 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
     expect(stderr).toContain(`${new URL(other).host}/1`);
     expect(stderr).toContain(`the database names ${new URL(nodes.redis.url).host})`);
     for (const { url } of nodes.gateways) expect((await fetch(`${url}/readyz`)).status).toBe(200);
-    const doctor = [process.execPath, doctorPath, "doctor", "--offline"];
+    const doctor = [process.execPath, programPath("switchyard"), "doctor", "--offline"];
     const isRight = await nodes.runWith({}, doctor);
     expect(isRight.stdout).toContain("is that of the database");
     expect([isRight.exitCode, isRight.stderr]).toEqual([0, ""]);

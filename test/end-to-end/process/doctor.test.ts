@@ -1,16 +1,17 @@
 import { afterAll, expect, test } from "bun:test";
-import { join } from "node:path";
 import { testManagementKey } from "../../support/gateway.ts";
+import { programPath } from "../../support/program.ts";
 import { endProcesses, runProcess, startProcess } from "../../support/process.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { type OpenedStore, stores } from "./support/stores.ts";
 
-const doctorPath = join(import.meta.dir, "..", "..", "..", "src", "switchyard.ts");
-
 afterAll(endProcesses);
 
 const doctor = ({ options }: OpenedStore) =>
-  runProcess({ ...options, command: [process.execPath, doctorPath, "doctor", "--offline"] });
+  runProcess({
+    ...options,
+    command: [process.execPath, programPath("switchyard"), "doctor", "--offline"],
+  });
 
 const engines = stores.map(({ name, open }) => [name, open] as const);
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { z } from "zod";
 import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
+import { programPath } from "../../support/program.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
 import { postChat } from "./support/ask.ts";
@@ -33,13 +33,7 @@ afterAll(endProcesses);
  * `prlimit` can end a process that does not ignore SIGXFSZ; what is ignored stays so in the program
  * that is executed.
  */
-const command = [
-  "sh",
-  "-c",
-  'trap "" XFSZ; exec "$0" "$@"',
-  process.execPath,
-  join(import.meta.dir, "..", "..", "..", "src", "main.ts"),
-];
+const command = ["sh", "-c", 'trap "" XFSZ; exec "$0" "$@"', process.execPath, programPath("main")];
 
 async function open(engine: "SQLite" | "Postgres"): Promise<void> {
   store = await openFaultyStore(engine);

@@ -1,15 +1,16 @@
-// Starts the Postgres that all processes of a run share, so that its schema is made once.
+// Starts what all processes of a run share, so that it is made once: a database server with the
+// schema, and the gateway's programs as bundles.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 /**
- * Returns the variables that lead tests to the server. Where it does not start, there are none, and
- * each process starts its own.
+ * Starts a script of test/support, and returns the variables that lead tests to what it made. Where
+ * it does not start there are none, and each process makes its own.
  */
-export async function startPostgres(root) {
-  const script = join(root, "test", "support", "shared-postgres.ts");
+export async function startSharedPart(root, name) {
+  const script = join(root, "test", "support", name);
   if (!existsSync(script)) return { variables: {}, stop: async () => {} };
   const child = spawn(join(root, "node_modules", ".bin", "bun"), [script], {
     cwd: root,
