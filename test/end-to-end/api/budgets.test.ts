@@ -105,7 +105,6 @@ describe.each(allEngines)("budgets on %s", (_, freshUrl) => {
   });
 
   test("report what an agent's run spends, by mail and signed webhook", async () => {
-    await cleared();
     const run = await scene.owner.json("POST", "/runs", { name: "nightly", limit: 4 * cost });
     const id = textAt(run, "data.id");
     const made = await created({
