@@ -1,13 +1,19 @@
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
 
-/** The forms of a stream: events, or one JSON array (without `alt=sse`). */
-type StreamForm = "events" | "array";
+/**
+ * The forms of a stream: events; events for clients that fail on blank lines between them
+ * (@google/generative-ai 0.24, which LangChain's package for JavaScript brings along); or one JSON
+ * array (without `alt=sse`).
+ */
+export type StreamForm = "events" | "events-without-gaps" | "array";
 
 /**
  * The pause before the bare form of an error. Clients read what arrives together as one piece, and
  * some notice only an error that is a piece of its own.
  */
 const pauseMs = 40;
+
+const eventStart = "data: ";
 
 /** The start of the bare form of an error, which is the only frame without `data:`. */
 const bareError = '\n\n{"error":';
@@ -21,6 +27,8 @@ export class GenerateFrames implements FrameSource {
   private readonly form: StreamForm;
   private rest: string | undefined;
   private hasBegun = false;
+  /** Whether an event was begun by a sign of life, which the next one continues. */
+  private isOpen = false;
   private isClosed = false;
 
   constructor(source: FrameSource, form: StreamForm) {
@@ -54,7 +62,7 @@ export class GenerateFrames implements FrameSource {
     return (
       this.rest === undefined &&
       this.source.isOver === true &&
-      (this.form === "events" || this.isClosed)
+      (this.form !== "array" || this.isClosed)
     );
   }
 
@@ -68,12 +76,25 @@ export class GenerateFrames implements FrameSource {
     const first = bare < 0 ? frames : frames.slice(0, bare + 2);
     if (this.form === "array") return this.inArray(first);
     if (bare >= 0) this.rest = frames.slice(bare + 2);
-    return first;
+    return this.form === "events" ? first : this.withoutGaps(first);
+  }
+
+  /** Returns events alone: a sign of life is the beginning of the next event, and spaces in it. */
+  private withoutGaps(frames: string): string {
+    const events = frames.trimStart().replaceAll(/\n{3,}/g, "\n\n");
+    if (events === "") {
+      const isNext = this.isOpen;
+      this.isOpen = true;
+      return isNext ? " " : eventStart;
+    }
+    const isNext = this.isOpen;
+    this.isOpen = false;
+    return isNext ? events.slice(eventStart.length) : events;
   }
 
   /** Returns what ends the array, once. */
   private closing(): string | undefined {
-    if (this.form === "events" || this.isClosed) return undefined;
+    if (this.form !== "array" || this.isClosed) return undefined;
     this.isClosed = true;
     return this.hasBegun ? "]" : "[]";
   }
@@ -84,10 +105,10 @@ export class GenerateFrames implements FrameSource {
     return frames
       .split("\n\n")
       .map((frame) => {
-        if (!frame.startsWith("data: ")) return "";
+        if (!frame.startsWith(eventStart)) return "";
         const separator = this.hasBegun ? ",\r\n" : "[";
         this.hasBegun = true;
-        return separator + frame.slice("data: ".length);
+        return separator + frame.slice(eventStart.length);
       })
       .join("");
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { type Answer, pathOf, Reply } from "../../http/request-context.ts";
+import { type Answer, type HttpRequest, pathOf, Reply } from "../../http/request-context.ts";
 import { lazily } from "../../http/endpoint.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
 import { inCamelCase } from "../../inference/dialects/google-generate/contents/field-names.ts";
@@ -25,7 +25,7 @@ import {
 } from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { embed, embedMany } from "./embed.ts";
-import { GenerateFrames } from "./frames.ts";
+import { GenerateFrames, type StreamForm } from "./frames.ts";
 import { methodPaths, modelMethodOf, otherPaths } from "./paths.ts";
 
 /** What the path says of a request. */
@@ -86,12 +86,19 @@ const generate =
           { call, dialect: googleGenerate, inference: deps.inference },
           () => answerCall(context, call, deps),
         ),
-        context.query.get("alt") === "sse" ? "events" : "array",
+        formOf(context),
       ),
     );
 
+/** Returns the form of a stream for a client. */
+function formOf({ query, request }: RequestContext): StreamForm {
+  if (query.get("alt") !== "sse") return "array";
+  const client = request.headers.get("x-goog-api-client") ?? "";
+  return /\bgenai-js\//.test(client) ? "events-without-gaps" : "events";
+}
+
 /** Returns a stream in the form that the client asked for; whole answers have one form. */
-function inForm(answer: Answer, form: "events" | "array"): Answer {
+function inForm(answer: Answer, form: StreamForm): Answer {
   if (!(answer instanceof Reply) || typeof answer.body === "string") return answer;
   const frames = new GenerateFrames(answer.body, form);
   const type = form === "array" ? { "content-type": "application/json" } : {};
@@ -121,6 +128,7 @@ function answer(context: RequestContext, deps: CallServices): Promise<Answer> {
   const { model, method } = modelMethodOf(context.request);
   const answerBy = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (answerBy !== undefined && model !== "") return answerBy(context, deps, model);
+  if (method === "") throw notServed(context.request);
   const known = Object.keys(methods).join(", ");
   const message = `There is no method ${JSON.stringify(method)} of models here. A path ends with a model, a colon and one of ${known}.`;
   throw new GatewayError("not_found", message);
@@ -218,13 +226,15 @@ const other = (method: "GET" | "POST" | "DELETE") =>
     description: "Cached contents, interactions, files and the like: 404 in Google's form.",
     encodeError: googleGenerate.encodeError,
     handle(context) {
-      const { request } = context;
-      throw new GatewayError(
-        "not_found",
-        `The gateway has no ${request.method} ${pathOf(request)}. It serves models and their methods.`,
-      );
+      throw notServed(context.request);
     },
   });
+
+const notServed = (request: HttpRequest): GatewayError =>
+  new GatewayError(
+    "not_found",
+    `The gateway has no ${request.method} ${pathOf(request)}. It serves models and their methods.`,
+  );
 
 const isMethodPath = (path: string): boolean => methodPaths.alsoAt.some((each) => each === path);
 

@@ -9,17 +9,15 @@ const roots = ["/v1beta", "/v1alpha", "/gemini/v1beta", "/gemini/v1", "/gemini/v
 /** Returns a path below every root but the first, which documents list. */
 const below = (path: string): string[] => roots.slice(1).map((root) => root + path);
 
-/** The path of models with a method, and the other paths under which clients write it. */
+/**
+ * The path of models with a method, and the other paths under which clients write it: the AI SDK and
+ * LangChain's package for JavaScript leave out `models/` before an id with a slash, and the guides of
+ * other gateways double it.
+ */
 export const methodPaths = {
   base: "root",
   path: "/v1beta/models/:model",
-  alsoAt: [
-    "/v1beta/models/*",
-    ...below("/models/*"),
-    ...roots.map((root) => `${root}/tunedModels/*`),
-    // A doubled or missing collection, which other gateways' guides tell clients to write.
-    "/v1beta/:model",
-  ],
+  alsoAt: ["/v1beta/models/*", ...below("/models/*"), ...roots.map((root) => `${root}/*`)],
 } as const;
 
 /** The path of a model without a method. */
@@ -39,11 +37,10 @@ export const listPaths = {
 /** Resources that Google has and the gateway does not; what else is posted there is a method. */
 export const otherPaths = {
   base: "root",
-  path: "/v1beta/*",
+  path: "/upload/v1beta/*",
   alsoAt: [
-    ...below("/*"),
-    ...["/upload/v1beta/*", "/upload/v1/*", "/upload/v1alpha/*"],
-    ...["/v1beta/:model"],
+    ...["/upload/v1/*", "/upload/v1alpha/*"],
+    ...roots.map((root) => `${root}/*`),
     ...["/v1/cachedContents", "/v1/cachedContents/*", "/v1/interactions", "/v1/interactions/*"],
   ],
 } as const;

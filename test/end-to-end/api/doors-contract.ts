@@ -56,8 +56,8 @@ export const doors: Record<string, ContractRow> = {
     ["GET", "POST", "DELETE"].map(
       (method) =>
         [
-          `${method} /v1beta/*`,
-          { without: "open", base: "root", path: "/v1beta/files/none", accepted: 404 },
+          `${method} /upload/v1beta/*`,
+          { without: "open", base: "root", path: "/upload/v1beta/files/none", accepted: 404 },
         ] as const,
     ),
   ),

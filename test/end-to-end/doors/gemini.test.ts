@@ -248,6 +248,9 @@ describe("the door", () => {
     "/api/v1/models/acme%2Flarge",
     "/gemini/v1beta/models/models/acme/large",
     "/gemini/v1/models/acme/large",
+    // The AI SDK and LangChain's package for JavaScript leave out the collection.
+    "/v1beta/acme/large",
+    "/gemini/v1beta/acme/large",
   ])("opens at %s for each place of a key", async (path) => {
     for (const [query, headers] of [
       [`?key=${testLlmKey}`, {}],
