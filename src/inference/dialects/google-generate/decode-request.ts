@@ -147,17 +147,22 @@ function decodeLogProbabilities(config: RequestFields): CanonicalRequest["logPro
   return top === undefined ? {} : { top };
 }
 
-/** Returns unknown fields, at the top and of the configuration. */
+/**
+ * Returns unknown fields, at the top and of the configuration, by the paths under which losses name
+ * them: Google's own models get the client's bytes.
+ */
 function decodeExtensions(
   body: RequestFields,
   config: RequestFields,
 ): CanonicalRequest["extensions"] {
-  const generationConfig = config.unknown("google-generate", knownConfigFields)?.fields;
-  const retrieval = asObject(asObject(body.object.toolConfig)?.retrievalConfig);
+  const configured = config.unknown("google-generate", knownConfigFields)?.fields ?? {};
+  const { functionCallingConfig: _, ...ofTools } = asObject(body.object.toolConfig) ?? {};
+  const below = (path: string, fields: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(fields).map(([name, value]) => [`${path}.${name}`, value]));
   const fields = withoutUndefined<JsonObject>({
     ...body.unknown("google-generate", knownFields)?.fields,
-    generationConfig,
-    toolConfig: retrieval && { retrievalConfig: retrieval },
+    ...below("generationConfig", configured),
+    ...below("toolConfig", ofTools),
   });
   return Object.keys(fields).length === 0 ? undefined : { dialect: "google-generate", fields };
 }
