@@ -76,6 +76,16 @@ const groups = {
   "google-genai-1": { packages: ["@google/genai@1.30.0"], command: npmInstall },
   "google-genai-2": { packages: ["@google/genai@2.32.0"], command: npmInstall },
   "google-genai-3": { packages: ["@google/genai@3.3.0"], command: npmInstall },
+  // Other packages that speak Google's dialect, each over its own copies of what they share.
+  "google-adapters": {
+    packages: [
+      "@langchain/google-genai@2.3.2",
+      "@langchain/core@1.2.13",
+      "@ai-sdk/google@4.0.121",
+      "zod@4.1.12",
+    ],
+    command: npmInstall,
+  },
   // An S3 service for the tests of buckets.
   "s3-server": { packages: ["moto[s3,server]==5.2.5"], command: pipInstall },
   ollama: { packages: ["ollama@0.6.4"], command: npmInstall },

@@ -61,7 +61,7 @@ describe.skipIf(missing !== undefined)(
     test("ends at once when money is gone, and when its key is refused", async () => {
       const exhausted = await createKey(stage.gateway, { limit: 0 });
       for (const [key, code] of [
-        [exhausted, '"spend_limit_reached"'],
+        [exhausted, '"insufficient_balance"'],
         ["sk-svc-v1-nobody", '"invalid_api_key"'],
       ] as const) {
         const before = stage.upstream.requests.length;

@@ -1,4 +1,5 @@
 import { describe } from "bun:test";
+import { googleAdapters, hasGoogleAdapters } from "./adapters/google-adapters.ts";
 import { googleGenaiSdk } from "./adapters/google-genai-adapter.ts";
 import { describeClient } from "./support/client-suite.ts";
 import { clientStage } from "./support/client-stage.ts";
@@ -14,3 +15,6 @@ for (const [folder, version] of googleGenaiVersions) {
     describeClient(googleGenaiSdk(folder, version), stage),
   );
 }
+
+const others = hasGoogleAdapters() ? await googleAdapters() : [];
+for (const client of others) describeClient(client, stage);

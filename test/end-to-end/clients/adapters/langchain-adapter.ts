@@ -49,6 +49,7 @@ const finishes: Readonly<Record<string, Reply["finish"]>> = {
   length: "length",
   max_tokens: "length",
   incomplete: "length",
+  MAX_TOKENS: "length",
 };
 
 function replyOf(message: AIMessage): Reply {
@@ -61,6 +62,7 @@ function replyOf(message: AIMessage): Reply {
   }));
   const finish: unknown =
     facts["finish_reason"] ??
+    facts["finishReason"] ??
     facts["stop_reason"] ??
     facts["status"] ??
     message.additional_kwargs["stop_reason"];

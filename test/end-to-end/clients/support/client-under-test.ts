@@ -72,6 +72,7 @@ type NamedStatus = 400 | 401 | 404 | 429 | 502;
 
 /** What a client may lack; the suite's expectation is dropped where it does. */
 type Ability =
+  | "broken streams"
   | "cost in streams"
   | "cost of whole answers"
   | "counts in streams"
