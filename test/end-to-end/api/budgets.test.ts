@@ -105,6 +105,8 @@ describe.each(allEngines)("budgets on %s", (_, freshUrl) => {
   });
 
   test("report what an agent's run spends, by mail and signed webhook", async () => {
+    mail.mails.length = 0;
+    webhook.hooks.length = 0;
     const run = await scene.owner.json("POST", "/runs", { name: "nightly", limit: 4 * cost });
     const id = textAt(run, "data.id");
     const made = await created({
