@@ -1,4 +1,5 @@
 import type { McpHttpHandler, McpServer, Server } from "@modelcontextprotocol/server";
+import { assert } from "../platform/kernel/assert.ts";
 import { lazily } from "../platform/kernel/keyed-mutex.ts";
 import type { ChangeStream } from "./change-stream.ts";
 import {
@@ -36,8 +37,6 @@ export class ProtocolServer<Served extends object> {
   private readonly subscribe: Subscribe<Served> | undefined;
   /** Called with answers of clients to questions that this gateway did not ask. */
   passOn: ((clientId: string, body: unknown) => void) | undefined;
-  /** The requests being served, by the object that the SDK passes through. */
-  private readonly served = new WeakMap<object, Served>();
   private modern: McpHttpHandler | undefined;
   private readonly asked = new ClientQuestions();
 
@@ -66,8 +65,8 @@ export class ProtocolServer<Served extends object> {
     { parsedBody, clientId, served }: { parsedBody: unknown; clientId: string; served: Served },
   ): Promise<Response> {
     const { sdk, modern, build } = await this.loaded();
-    const authInfo = { token: "", clientId, scopes: [] };
-    this.served.set(authInfo, served);
+    // What the SDK hands through to the server that is built for a request.
+    const authInfo = { token: "", clientId, scopes: [], extra: { served } };
     if (!(await sdk.isLegacyRequest(request, parsedBody)))
       return this.subscribe !== undefined && isSubscription(parsedBody)
         ? this.listen(request, { parsedBody, served, subscribe: this.subscribe })
@@ -133,18 +132,21 @@ export class ProtocolServer<Served extends object> {
 
   private async load(load: () => Promise<BuildServer<Served>>): Promise<Loaded<Served>> {
     const [sdk, build] = await Promise.all([import("@modelcontextprotocol/server"), load()]);
-    const modern = sdk.createMcpHandler(({ authInfo }) => build(sdk, this.servedBy(authInfo)), {
+    const modern = sdk.createMcpHandler(({ authInfo }) => build(sdk, servedBy(authInfo)), {
       legacy: "reject",
     });
     this.modern = modern;
     return { sdk, modern, build };
   }
+}
 
-  private servedBy(authInfo: object | undefined): Served {
-    const served = authInfo && this.served.get(authInfo);
-    if (served === undefined) throw new Error("a request of the protocol has no caller");
-    return served;
-  }
+/** Returns the request that `answer` handed to the SDK. */
+function servedBy<Served extends object>(
+  authInfo: { extra?: Record<string, unknown> } | undefined,
+): Served {
+  const served = authInfo?.extra?.["served"] as Served | undefined;
+  assert(served !== undefined, "a request of the protocol has no caller");
+  return served;
 }
 
 const isSubscription = (body: unknown): boolean =>
