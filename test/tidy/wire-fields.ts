@@ -123,10 +123,6 @@ const exceptions: Readonly<Record<string, Exception>> = {
     ],
     why: "events of OpenAI's Realtime API and frames of Gemini Live are wire formats of their own",
   },
-  "src/inference/pipeline/stream/translated-relay.ts": {
-    names: ["tool_calls"],
-    why: "asks for a canonical finish reason",
-  },
   "src/inference/responses/": {
     names: ["function_call", "function_call_output", "stream_options", "tool_choice"],
     why: "keeps requests and items of the Responses API, as the contract has them",

@@ -11,11 +11,16 @@ import type {
   ToldAnswer,
   AnswerDeviations,
 } from "./inference-call.ts";
-import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
+import {
+  keepSignature,
+  type WorkspaceSignatures,
+  withSignatures,
+} from "./stream/call-signatures.ts";
 import type { ExceptionForm } from "../upstream/event-stream.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
+import { answerFacts } from "../canonical/answer-meter.ts";
 import { type CanonicalResponse, responseParts } from "../canonical/response.ts";
 import { AnswerLosses } from "../dialects/shared/encode-state.ts";
 import type {
@@ -24,12 +29,7 @@ import type {
   ResponseContext,
   UpstreamDialect,
 } from "../dialects/dialect.ts";
-import {
-  keepSignature,
-  withSignatures,
-  SpokenMeter,
-  TranslatedRelay,
-} from "./stream/translated-relay.ts";
+import { TranslatedWriter } from "./stream/translated-writer.ts";
 import { LateSeals, withLateSeals } from "./stream/late-seals.ts";
 import {
   asGatewayFacts,
@@ -50,6 +50,8 @@ import {
   takesFormat,
   undeclaredFormat,
 } from "../dialects/shared/reasoning-rules.ts";
+import { AnswerReader } from "../dialects/shared/stream/answer-reader.ts";
+import { Relay } from "../dialects/shared/stream/relay.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
 
@@ -191,10 +193,11 @@ function translate(
       return readAnswer(response, { client, answering });
     },
     usageOfFailure: (answer) => upstream.usageOfFailure?.(answer),
-    createRelay: (options) =>
-      new TranslatedRelay({
+    createRelay(options) {
+      const reader = new AnswerReader(upstream.createStreamDecoder(decoding), options);
+      const writer = new TranslatedWriter({
         ...options,
-        decoder: upstream.createStreamDecoder(decoding),
+        reader,
         answerLosses: new AnswerLosses(client, answering),
         encoder: client.createStreamEncoder({
           ...answering,
@@ -207,7 +210,9 @@ function translate(
         signatures: request.signatures,
         lateSeals,
         nowSeconds: request.nowSeconds,
-      }),
+      });
+      return new Relay(reader, writer);
+    },
   };
 }
 
@@ -314,20 +319,13 @@ function readAnswer(
   response: CanonicalResponse,
   { client, answering }: { client: ClientDialect; answering: ResponseContext },
 ): WholeAnswer {
-  const meter = new SpokenMeter();
-  meter.observeWhole(response);
+  const facts = answerFacts(response);
   const answerLosses = new AnswerLosses(client, answering);
   answerLosses.observeWhole(response);
-  const { finishReason, visibleCharacters, thoughtCharacters } = meter;
-  if (finishReason === "error" && client.refusesBrokenAnswers === true) throw brokenOff(response);
-  const thought = thoughtCharacters > 0 || (response.usage?.usage.reasoningTokens ?? 0) > 0;
+  if (facts.finishReason === "error" && client.refusesBrokenAnswers === true)
+    throw brokenOff(response);
   return {
-    upstreamId: response.id === "" ? null : response.id,
-    finishReason,
-    metered: response.usage,
-    outputCharacters: visibleCharacters + thoughtCharacters,
-    hasContent: meter.isAcceptable,
-    spentOnReasoning: visibleCharacters === 0 && finishReason === "length" && thought,
+    ...facts,
     losses: answerLosses.list,
     render: (shown) => renderAnswer(response, { client, answering, shown }),
   };

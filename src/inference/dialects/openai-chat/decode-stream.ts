@@ -36,8 +36,11 @@ import { readUsageOf, withTier } from "./usage.ts";
  * complete when every choice has finished, and an error otherwise.
  */
 export class ChatStreamDecoder implements StreamDecoder {
-  private tier: string | undefined;
   latestUsage: MeteredUsage | undefined;
+  /** The latest event, for a writer that keeps its bytes; undefined where it was no chunk. */
+  chunk: JsonObject | undefined;
+  /** The latest service tier: not every server repeats it beside the usage. */
+  private tier: string | undefined;
   private readonly context: DecodeContext;
   private readonly choices = new Map<number, ChoiceStream>();
   private responseId = "";
@@ -49,14 +52,16 @@ export class ChatStreamDecoder implements StreamDecoder {
   }
 
   decode(event: { event?: string; data: string }): StreamPart[] {
+    this.chunk = undefined;
     if (this.ended) return [];
     const data = trimmed(event.data);
     if (data === "[DONE]") return this.finish();
     // Servers send comments and keep-alives as data too; a chunk is always an object, an error may
     // be in a list.
     if (!looksLikeObject(data)) return event.event === "error" ? this.fail(textError(data)) : [];
-    const chunk = parseEventObject(data);
-    if (chunk === undefined) return this.fail(malformedEvent);
+    const chunk = (this.chunk = parseEventObject(data));
+    if (chunk === undefined)
+      return this.fail(event.event === "error" ? textError(data) : malformedEvent);
     const error = readStreamError(
       event.event === "error" && chunk.error === undefined ? { error: chunk } : chunk,
     );
@@ -82,7 +87,7 @@ export class ChatStreamDecoder implements StreamDecoder {
 
   private readChunk(chunk: JsonObject): StreamPart[] {
     const usage = readUsageOf(chunk);
-    // Not every server repeats the tier beside the usage.
+    this.tier = asString(chunk.service_tier) ?? this.tier;
     if (usage !== undefined)
       this.latestUsage = usage.levels === undefined ? withTier(usage, this.tier) : usage;
     const choices = asArray(chunk.choices) ?? [];
@@ -116,7 +121,6 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.started = true;
     this.responseId = asString(chunk.id) ?? "";
     const serviceTier = asString(chunk.service_tier);
-    this.tier = serviceTier;
     const systemFingerprint = asString(chunk.system_fingerprint);
     return [
       {

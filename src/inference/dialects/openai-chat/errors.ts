@@ -19,6 +19,9 @@ function brokenChoice({ choices }: JsonObject): JsonObject | undefined {
   return undefined;
 }
 
+const brokenOff = (word: unknown): string =>
+  `The provider broke off the answer (finish reason ${JSON.stringify(word)}).`;
+
 /**
  * Reads an error that came as an event of a stream, or as the end of one of its choices; undefined
  * when there is none.
@@ -26,7 +29,7 @@ function brokenChoice({ choices }: JsonObject): JsonObject | undefined {
 export function readStreamError(chunk: JsonObject): ReportedError | undefined {
   const broken = brokenChoice(chunk);
   if (broken !== undefined && !chunk.error)
-    return readStreamError({ error: broken.error ?? "The provider broke off the answer." });
+    return readStreamError({ error: broken.error ?? brokenOff(broken.finish_reason) });
   const reports =
     (chunk.error !== undefined && chunk.error !== null && chunk.error !== false) ||
     chunk.object === "error" ||

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Message } from "../../canonical/message.ts";
-import { CallSignatures } from "./call-signatures.ts";
-import { withSignatures } from "./translated-relay.ts";
+import { CallSignatures, withSignatures } from "./call-signatures.ts";
 
 const call = (id: string, signature?: string) =>
   ({

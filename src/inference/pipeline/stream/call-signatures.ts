@@ -1,3 +1,4 @@
+import type { Message } from "../../canonical/message.ts";
 import type { Provenance, ReasoningPart } from "../../canonical/reasoning.ts";
 
 /** The signature of a tool call, and the provider that made it. */
@@ -107,4 +108,38 @@ class SignaturesOfWorkspace implements WorkspaceSignatures {
   findLate(turnKey: string): readonly ReasoningPart[] | undefined {
     return this.all.findLate(`${this.workspaceId} ${turnKey}`);
   }
+}
+
+/** Keeps the signature of a tool call, where it has one. */
+export function keepSignature(
+  call: { id: string; signature?: string; provenance?: Provenance },
+  signatures: WorkspaceSignatures,
+): void {
+  const { id, signature, provenance } = call;
+  if (signature !== undefined)
+    signatures.keep(id, { signature, ...(provenance !== undefined && { provenance }) });
+}
+
+/**
+ * Returns the conversation with the kept signatures on those calls that came back without theirs.
+ */
+export function withSignatures(
+  messages: readonly Message[],
+  signatures: WorkspaceSignatures,
+): readonly Message[] {
+  let changed = false;
+  const signed = messages.map((message) => {
+    if (message.role !== "assistant") return message;
+    const parts = message.parts.map((part) => {
+      const known =
+        part.type === "tool-call" && part.signature === undefined
+          ? signatures.find(part.id)
+          : undefined;
+      if (known === undefined) return part;
+      changed = true;
+      return { ...part, ...known };
+    });
+    return { ...message, parts };
+  });
+  return changed ? signed : messages;
 }

@@ -3,7 +3,7 @@ import type { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { editMembers, memberText } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
-import { AlikeTexts } from "../../shared/alike-texts.ts";
+import { AlikeTexts } from "../../shared/stream/alike-texts.ts";
 import {
   boundOrEstimated,
   type EventText,

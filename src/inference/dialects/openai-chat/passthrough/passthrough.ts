@@ -23,12 +23,15 @@ import {
   takesFormat,
   undeclaredFormat,
 } from "../../shared/reasoning-rules.ts";
+import { AnswerReader } from "../../shared/stream/answer-reader.ts";
+import { Relay } from "../../shared/stream/relay.ts";
+import { ChatStreamDecoder } from "../decode-stream.ts";
 import { bodyChanges } from "../fit-body.ts";
 import { hasFunctionRules } from "../functions/fit-functions.ts";
 import { hasMessageRules } from "../messages/fit-messages.ts";
 import { answerShapeOf } from "./answer-shape.ts";
 import { readCompletion } from "./passthrough-answer.ts";
-import { ChatRelay } from "./passthrough-stream.ts";
+import { KeptWriter } from "./passthrough-stream.ts";
 import { chatGatewayFields, openRouterExtras, openRouterGrants } from "../request-schema.ts";
 
 /**
@@ -45,7 +48,13 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
     requestParts: parts,
     losses,
     readWhole: (answer, body) => readCompletion(answer, body, { shape, providerId, nowSeconds }),
-    createRelay: (options) => new ChatRelay({ ...options, traceId, shape, providerId, nowSeconds }),
+    createRelay(options) {
+      const { callSeed, toolNames } = shape;
+      const decoder = new ChatStreamDecoder({ callSeed, toolNames });
+      const reader = new AnswerReader(decoder, options);
+      const kept = { ...options, traceId, shape, providerId, nowSeconds, reader, decoder };
+      return new Relay(reader, new KeptWriter(kept));
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
-import { AlikeTexts } from "../../shared/alike-texts.ts";
+import { AlikeTexts } from "../../shared/stream/alike-texts.ts";
 import { reportError } from "../../errors.ts";
 import { asGatewayFacts } from "../../shared/gateway-facts.ts";
 import {

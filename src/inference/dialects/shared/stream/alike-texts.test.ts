@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { adaptIn, relayIn, routeIn } from "../../../../test/support/in-process.ts";
-import type { Adapter } from "../../pipeline/inference-call.ts";
-import { AlikeTexts } from "./alike-texts.ts";
+import { adaptIn, relayIn, routeIn } from "../../../../../test/support/in-process.ts";
+import type { Adapter } from "../../../pipeline/inference-call.ts";
+import { AlikeTexts, type ShownEvent } from "./alike-texts.ts";
 
 interface Said {
   text: string;
@@ -14,11 +14,16 @@ const eventOf = (text: string, more = ""): string => `data: {"say":"${text}"${mo
 const unlearned = (): AlikeTexts<Said> => new AlikeTexts((one, other) => one.at === other.at);
 
 /** Learns from an event that was decoded; undefined where it says more than a piece of text. */
-function learn(alike: AlikeTexts<Said>, event: string, decoded: Said | undefined): void {
+function learn(
+  alike: AlikeTexts<Said>,
+  event: string,
+  decoded: Said | undefined,
+  shown?: ShownEvent,
+): void {
   const events = { text: event, position: 0, isBetween: true };
   alike.mark(events);
   events.position = event.length;
-  alike.learn(decoded);
+  alike.learn(decoded, shown);
 }
 
 function learned(...texts: readonly string[]): AlikeTexts<Said> {
@@ -35,7 +40,7 @@ describe("texts of similar events", () => {
     const text = eventOf("you") + eventOf("a\\nb") + eventOf("é");
     const events = { text, position: 0, isBetween: true };
     const alike = learned("Hello", " there");
-    expect([1, 2, 3, 4].map(() => alike.take(events))).toEqual([
+    expect([1, 2, 3, 4].map(() => alike.take(events))).toMatchObject([
       { said: said("Hello"), text: "you", json: '"you"' },
       { said: said("Hello"), text: "a\nb", json: '"a\\nb"' },
       { said: said("Hello"), text: "é", json: '"é"' },
@@ -152,6 +157,37 @@ describe("texts of similar events", () => {
     for (const more of [1, 2, 3, 4]) learn(alike, eventOf("a", `,"number":${more}`), said("a"));
     for (const text of ["a", "b"]) learn(alike, eventOf(text), said(text));
     expect(take(alike, eventOf("c"))).toBeUndefined();
+  });
+});
+
+describe("what the client is sent of similar events", () => {
+  const came = (text: string, hides = "xY1"): string =>
+    `data: {"id":"up","say":"${text}","none":null,"p":"${hides}" }\n\n`;
+  const sent = (text: string, hides = "xY1"): string =>
+    `data: {"id":"shown","say":"${text}","p":"${hides}" }\n\n`;
+  const taught = (isRewritten: boolean, first = sent("Hello")): AlikeTexts<Said> => {
+    const alike = unlearned();
+    learn(alike, came("Hello"), said("Hello"), { frame: first, isRewritten });
+    learn(alike, came("you", ""), said("you"), { frame: sent("you", ""), isRewritten });
+    return alike;
+  };
+  const shownOf = (alike: AlikeTexts<Said>, text: string): string | undefined =>
+    alike.takeRun({ text, position: 0, isBetween: true })?.frames;
+
+  test("is written from what it was sent of two others, with the unread values", () => {
+    expect(shownOf(taught(false), came("\\u00e9 end", "a9"))).toBe(sent("\\u00e9 end", "a9"));
+  });
+
+  test("has texts written anew where those were", () => {
+    expect(shownOf(taught(true), came('\\u00e9 \\" end'))).toBe(sent('é \\" end'));
+  });
+
+  test.each([
+    ["more of the first, such as a role", sent("Hello").replace("}", '"role":"assistant"}')],
+    ["nothing of the first", "data: {}\n\n"],
+    ["no event at the first", ""],
+  ])("is unknown where it was sent %s", (_, first) => {
+    expect(shownOf(taught(false, first), came("then"))).toBeUndefined();
   });
 });
 

@@ -1,0 +1,169 @@
+import type { AssistantPart } from "./message.ts";
+import type {
+  CanonicalResponse,
+  FinishReason,
+  MeteredUsage,
+  ReasoningDelta,
+  StreamPart,
+  TextDelta,
+} from "./response.ts";
+
+/**
+ * Counts what an answer contains, in any dialect: for estimates where no usage is reported, and to
+ * tell an answer from silence.
+ */
+export class AnswerMeter {
+  /** Characters of text, calls, refusals and the like. */
+  visibleCharacters = 0;
+  /** Characters of reasoning. */
+  thoughtCharacters = 0;
+  finishReason: FinishReason | null = null;
+  private readonly open = new Set<number>();
+
+  observe(part: StreamPart): void {
+    switch (part.type) {
+      case "text-delta":
+        this.say(part.choiceIndex, part.text.length);
+        break;
+      case "refusal-delta":
+        this.say(part.choiceIndex, part.refusal.length);
+        break;
+      case "tool-call-start":
+        this.say(part.choiceIndex, part.name.length + 1);
+        break;
+      case "tool-call-delta":
+        this.say(part.choiceIndex, part.arguments.length);
+        break;
+      case "audio-delta":
+      case "image":
+      case "opaque":
+        this.say(part.choiceIndex, 1);
+        break;
+      case "reasoning-delta":
+        this.think(part.choiceIndex, part.text.length);
+        break;
+      case "reasoning-end":
+        if (part.encrypted !== undefined) this.think(part.choiceIndex, 1);
+        break;
+      case "finish":
+        this.finishReason ??= part.finish.reason;
+        this.open.delete(part.choiceIndex);
+        break;
+    }
+  }
+
+  /** Observes characters of texts that belong where this one does. */
+  observeText({ type, choiceIndex }: TextDelta | ReasoningDelta, characters: number): void {
+    if (type === "text-delta") this.say(choiceIndex, characters);
+    else this.think(choiceIndex, characters);
+  }
+
+  /** Observes a whole answer as if its parts had come one by one. */
+  observeWhole({ choices }: CanonicalResponse): void {
+    for (const { index, parts, finish } of choices) {
+      for (const part of parts) this.observeItem(index, part);
+      this.finishReason ??= finish.reason;
+      this.open.delete(index);
+    }
+  }
+
+  private observeItem(choiceIndex: number, part: AssistantPart): void {
+    switch (part.type) {
+      case "text":
+        this.say(choiceIndex, part.text.length);
+        break;
+      case "refusal":
+        this.say(choiceIndex, part.refusal.length);
+        break;
+      case "tool-call":
+        this.say(choiceIndex, part.name.length + 1 + part.arguments.length);
+        break;
+      case "audio-output":
+      case "image":
+      case "opaque":
+        this.say(choiceIndex, 1);
+        break;
+      case "reasoning":
+        for (const summary of part.summary ?? []) this.think(choiceIndex, summary.length);
+        this.think(choiceIndex, (part.text?.length ?? 0) + (part.encrypted === undefined ? 0 : 1));
+        break;
+    }
+  }
+
+  /** Returns the choices that have not finished; the first where none has begun. */
+  unfinished(): number[] {
+    return this.open.size === 0 && this.finishReason === null ? [0] : [...this.open];
+  }
+
+  get outputCharacters(): number {
+    return this.visibleCharacters + this.thoughtCharacters;
+  }
+
+  /** Whether anything has come that a client could show or act on. */
+  get hasContent(): boolean {
+    return this.outputCharacters > 0;
+  }
+
+  /** Whether every choice that began has finished. */
+  get finished(): boolean {
+    return this.finishReason !== null && this.open.size === 0;
+  }
+
+  /**
+   * Whether there is content, or an end without any that is meaningful to the client: cut by its
+   * own limit, or filtered.
+   */
+  get isAcceptable(): boolean {
+    const { finishReason } = this;
+    if (this.hasContent && finishReason !== "error") return true;
+    if (this.visibleCharacters > 0) return true;
+    if (
+      finishReason === null ||
+      finishReason === "stop" ||
+      finishReason === "tool_calls" ||
+      finishReason === "error"
+    )
+      return false;
+    return true;
+  }
+
+  private say(choiceIndex: number, characters: number): void {
+    if (characters === 0) return;
+    this.visibleCharacters += characters;
+    this.open.add(choiceIndex);
+  }
+
+  private think(choiceIndex: number, characters: number): void {
+    if (characters === 0) return;
+    this.thoughtCharacters += characters;
+    this.open.add(choiceIndex);
+  }
+}
+
+/** What settlement reads of a whole answer, in any dialect. */
+interface AnswerFacts {
+  upstreamId: string | null;
+  finishReason: FinishReason | null;
+  /** The provider's usage; undefined when it sent none. */
+  metered: MeteredUsage | undefined;
+  outputCharacters: number;
+  hasContent: boolean;
+  /** Whether the whole output cap was spent on reasoning without any content. */
+  spentOnReasoning: boolean;
+}
+
+/** Returns what settlement reads of a whole answer. */
+export function answerFacts(response: CanonicalResponse): AnswerFacts {
+  const meter = new AnswerMeter();
+  meter.observeWhole(response);
+  const { finishReason, visibleCharacters, thoughtCharacters } = meter;
+  const thought = thoughtCharacters > 0 || (response.usage?.usage.reasoningTokens ?? 0) > 0;
+  return {
+    upstreamId: response.id === "" ? null : response.id,
+    finishReason,
+    metered: response.usage,
+    outputCharacters: meter.outputCharacters,
+    hasContent: meter.isAcceptable,
+    spentOnReasoning: visibleCharacters === 0 && finishReason === "length" && thought,
+  };
+}

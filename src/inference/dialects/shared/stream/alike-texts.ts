@@ -1,0 +1,397 @@
+import type { EventText } from "../passthrough.ts";
+
+/** A piece of text that an event says; further members say where it belongs. */
+interface Spoken {
+  readonly text: string;
+}
+
+/** An event that was not decoded. */
+interface AlikeText<Said extends Spoken> {
+  /** What the event says from which the form was learned, with that event's text. */
+  said: Said;
+  /** The text of this event, and the same in JSON, with its quotes. */
+  text: string;
+  json: string;
+}
+
+/** Consecutive events that were not decoded. */
+interface AlikeRun<Said extends Spoken> {
+  said: Said;
+  /** What the client is sent of them. */
+  frames: string;
+  /** The characters of their texts. */
+  characters: number;
+}
+
+/** What the client was sent of an event. */
+export interface ShownEvent {
+  frame: string;
+  /** Whether the text was written anew, so that its escapes may differ from the upstream's. */
+  isRewritten: boolean;
+}
+
+/** The constant texts around the text of an event. */
+interface Around {
+  /**
+   * The event up to and including its text's opening quote: the constant texts around the values
+   * that no decoder reads.
+   */
+  before: readonly string[];
+  /** The same from its text's closing quote on, up to the last brace and the spaces before it. */
+  after: readonly string[];
+}
+
+/** The constant text around the text of similar events, as the upstream sends them. */
+interface Form<Said extends Spoken> {
+  came: Around;
+  /** What the client gets of it; undefined where that was not given. */
+  shown: ShownForm | undefined;
+  said: Said;
+  /** Whether another event with another text confirmed that the text is at this place. */
+  proved: boolean;
+}
+
+/**
+ * The constant texts of events of which the client is sent something, with at most one unread value,
+ * after the text: as they come, and as the client gets them.
+ */
+interface ShownForm {
+  came: Pieces;
+  sent: Pieces;
+  /** Whether texts are written anew. */
+  isRewritten: boolean;
+}
+
+/** An event before its text, after it, and after the unread value; undefined where it has none. */
+interface Pieces {
+  before: string;
+  after: string;
+  last: string | undefined;
+}
+
+/** The most consecutive forms that fit no further event before no more are learned. */
+const triesMax = 4;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const space = 0x20;
+
+/**
+ * Matches the values of members that differ in every event and mean nothing to a decoder: the
+ * number of an event of OpenAI's, and the random characters with which OpenAI (`obfuscation`) and
+ * Mistral (`p`) hide the length of a text.
+ */
+const unreadValue =
+  /(?<="sequence_number":)(?:0|[1-9][0-9]*)|(?<="(?:obfuscation|p)":)"[a-zA-Z0-9]*"/;
+const numberName = '"sequence_number":';
+const unreadNames = [numberName, '"obfuscation":', '"p":'];
+
+/** The end of an event; Anthropic hides the length of a text with spaces before it. */
+const endText = "}\n\n";
+
+/** Matches characters that JSON text contains only escaped, and the escapes (RFC 8259, 7). */
+const needsReading = /["\\\x00-\x1f]/;
+
+/**
+ * Recognises similar events of an upstream's stream, in any dialect. Most events differ from the
+ * one before only in their piece of text, so only the text is read once two events have shown
+ * that it alone makes a difference. A form is forgotten as soon as any other event is decoded,
+ * since that may change what an event of the form means.
+ */
+export class AlikeTexts<Said extends Spoken> {
+  private readonly isSamePlace: (one: Said, other: Said) => boolean;
+  private form: Form<Said> | undefined;
+  private triesLeft = triesMax;
+  private events: EventText | undefined;
+  /** The position at which the event to be decoded begins; -1 where a part of it was read. */
+  private start = -1;
+
+  /** `isSamePlace` says whether two events differ at most in their text. */
+  constructor(isSamePlace: (one: Said, other: Said) => boolean) {
+    this.isSamePlace = isSamePlace;
+  }
+
+  /**
+   * Takes the next event where it has the known form; undefined where it has to be decoded. With
+   * `number`, an event that has another `sequence_number` has to be decoded.
+   */
+  take(events: EventText, number?: string): AlikeText<Said> | undefined {
+    const { form } = this;
+    if (form?.proved !== true || !events.isBetween) return undefined;
+    const { text, position: start } = events;
+    const taken = readAlike(form, text, { start, number });
+    if (taken === undefined || taken.text === "") return undefined;
+    events.position = taken.end;
+    return taken;
+  }
+
+  /**
+   * Takes all consecutive events of the known form, where it was learned with what the client is
+   * sent; undefined where the next one has to be decoded.
+   */
+  takeRun(events: EventText): AlikeRun<Said> | undefined {
+    const { form } = this;
+    if (form?.shown === undefined || !form.proved || !events.isBetween) return undefined;
+    return readRun(form.shown, { events, said: form.said });
+  }
+
+  /** Notes where the event begins that is decoded next. */
+  mark(events: EventText): void {
+    this.events = events;
+    this.start = events.isBetween ? events.position : -1;
+  }
+
+  /**
+   * Learns from what the event said that was decoded since `mark`; undefined where it said anything
+   * but a piece of text. With `shown`, what the client is sent of such events is learned too.
+   */
+  learn(said: Said | undefined, shown?: ShownEvent): void {
+    const event = this.latest();
+    this.form =
+      event === undefined || said === undefined
+        ? undefined
+        : (this.confirmed(event, { said, shown }) ?? this.formOf(event, { said, shown }));
+  }
+
+  /** Learns from an event of which the client was sent these frames: only from its own bytes. */
+  learnKept(said: Said | undefined, frames: unknown): void {
+    this.learn(said !== undefined && frames === this.latest() ? said : undefined);
+  }
+
+  private latest(): string | undefined {
+    return this.start < 0 ? undefined : this.events?.text.slice(this.start, this.events.position);
+  }
+
+  /** Returns the present form where an event has it; undefined where it has another. */
+  private confirmed(event: string, { said, shown }: Decoded<Said>): Form<Said> | undefined {
+    const { form } = this;
+    if (form === undefined || !this.isSamePlace(form.said, said)) return undefined;
+    const read = readAlike(form, event, { start: 0 });
+    if (read?.end !== event.length || read.text !== said.text) return undefined;
+    if (form.shown !== undefined && !writes(form.shown, { event, said, shown })) return undefined;
+    // The same text again may still be that of another member.
+    form.proved ||= said.text !== form.said.text;
+    if (form.proved) this.triesLeft = triesMax;
+    return form;
+  }
+
+  private formOf(event: string, { said, shown }: Decoded<Said>): Form<Said> | undefined {
+    const { text } = said;
+    if (this.triesLeft === 0 || needsReading.test(text)) return undefined;
+    const came = around(event, text);
+    const sent = shown && shownForm(came, { shown, text });
+    if (came === undefined || (shown !== undefined && sent === undefined)) return undefined;
+    this.triesLeft -= 1;
+    return { came, shown: sent, said, proved: false };
+  }
+}
+
+/** What a decoded event said, and what the client was sent of it. */
+interface Decoded<Said extends Spoken> {
+  said: Said;
+  shown: ShownEvent | undefined;
+}
+
+/** Returns the constant texts around a text of an event; undefined where it is not found. */
+function around(event: string, text: string): Around | undefined {
+  const start = event.indexOf(`"${text}"`) + 1;
+  let end = event.length - endText.length;
+  while (event.charCodeAt(end - 1) === space) end -= 1;
+  if (start === 0 || end < start || !event.endsWith(endText)) return undefined;
+  return {
+    before: betweenUnread(event.slice(0, start)),
+    after: betweenUnread(event.slice(start + text.length, end)),
+  };
+}
+
+/** Returns the constant texts between unread values. */
+const betweenUnread = (text: string): readonly string[] =>
+  unreadNames.some((name) => text.includes(name)) ? text.split(unreadValue) : [text];
+
+/** Returns the index of the quote that closes a string; -1 where there is none, or it is invalid. */
+function endOfText(text: string, start: number): number {
+  for (let index = start; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === quote) return index;
+    if (code < space) return -1;
+    if (code === backslash) index += 1;
+  }
+  return -1;
+}
+
+/** Returns the form in which a client is sent events; undefined where it cannot be learned. */
+function shownForm(
+  came: Around | undefined,
+  { shown, text }: { shown: ShownEvent; text: string },
+): ShownForm | undefined {
+  const sent = around(shown.frame, text);
+  const [cameAt, sentAt] = [came && piecesOf(came), sent && piecesOf(sent)];
+  if (cameAt === undefined || sentAt === undefined) return undefined;
+  return { came: cameAt, sent: sentAt, isRewritten: shown.isRewritten };
+}
+
+function piecesOf({ before, after: [after = "", last, ...more] }: Around): Pieces | undefined {
+  const [first = "", ...unread] = before;
+  const isHidden = last === undefined || !after.endsWith(numberName);
+  return unread.length > 0 || more.length > 0 || !isHidden
+    ? undefined
+    : { before: first, after, last };
+}
+
+/** Where texts are looked for, and the number that an event has to have, if any. */
+interface Search {
+  start: number;
+  number?: string | undefined;
+}
+
+/** An event of a form, with the index after it. */
+type ReadText<Said extends Spoken> = AlikeText<Said> & { end: number };
+
+/**
+ * Reads the event of a form that begins there; undefined where it is another. The text is a copy,
+ * since encoders keep it, and it must not keep everything around it in memory.
+ */
+function readAlike<Said extends Spoken>(
+  { came, said }: Form<Said>,
+  event: string,
+  search: Search,
+): ReadText<Said> | undefined {
+  const textStart = endOfConstants(event, came.before, search);
+  const textEnd = textStart < 0 ? -1 : endOfText(event, textStart);
+  if (textEnd < 0) return undefined;
+  const { number } = search;
+  const bodyEnd = endOfConstants(event, came.after, { start: textEnd, number });
+  const end = bodyEnd < 0 ? -1 : endOfEvent(event, bodyEnd);
+  if (end < 0) return undefined;
+  const json = event.slice(textStart - 1, textEnd + 1);
+  const text = parsedText(json);
+  return text === undefined ? undefined : { said, text, json, end };
+}
+
+/**
+ * Reads consecutive events of a form, and writes what the client is sent of them; undefined where
+ * there are none.
+ */
+function readRun<Said extends Spoken>(
+  { came, sent, isRewritten }: ShownForm,
+  { events, said }: { events: EventText; said: Said },
+): AlikeRun<Said> | undefined {
+  const { text } = events;
+  let frames = "";
+  let characters = 0;
+  while (text.startsWith(came.before, events.position)) {
+    const start = events.position + came.before.length;
+    const textEnd = endOfText(text, start);
+    if (textEnd <= start || !text.startsWith(came.after, textEnd)) break;
+    const valueStart = textEnd + came.after.length;
+    const bodyEnd = endOfBody(text, valueStart, came.last);
+    const end = bodyEnd < 0 ? -1 : endOfEvent(text, bodyEnd);
+    if (end < 0) break;
+    let written = text.slice(start, textEnd);
+    let count = written.length;
+    if (written.includes("\\")) {
+      const meant = parsedText(`"${written}"`);
+      if (meant === undefined) break;
+      count = meant.length;
+      if (isRewritten) written = JSON.stringify(meant).slice(1, -1);
+    }
+    frames += sent.before + written + sent.after;
+    if (came.last === sent.last) frames += text.slice(valueStart, end);
+    else {
+      const valueEnd = bodyEnd - (came.last ?? "").length;
+      frames += text.slice(valueStart, valueEnd) + (sent.last ?? "") + text.slice(bodyEnd, end);
+    }
+    characters += count;
+    events.position = end;
+  }
+  return characters === 0 ? undefined : { said, frames, characters };
+}
+
+/** Returns the index after an unread value and what follows; -1 where it is another event. */
+function endOfBody(text: string, start: number, last: string | undefined): number {
+  if (last === undefined) return start;
+  const end = endOfHidden(text, start);
+  return end >= 0 && text.startsWith(last, end) ? end + last.length : -1;
+}
+
+/** Returns whether a form writes of an event what the client was sent. */
+function writes<Said extends Spoken>(
+  form: ShownForm,
+  { event, said, shown }: Decoded<Said> & { event: string },
+): boolean {
+  const run = readRun(form, { events: { text: event, position: 0, isBetween: true }, said });
+  return run?.frames === shown?.frame && run?.characters === said.text.length;
+}
+
+/** Returns the text that is given in JSON; undefined where it is not valid. */
+function parsedText(json: string): string | undefined {
+  try {
+    return JSON.parse(json) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the index after the end of an event; -1 where it does not end there. */
+function endOfEvent(text: string, start: number): number {
+  let end = start;
+  while (text.charCodeAt(end) === space) end += 1;
+  return text.startsWith(endText, end) ? end + endText.length : -1;
+}
+
+/**
+ * Returns the index after these texts, between which only unread values may differ; -1 where the
+ * text is another.
+ */
+function endOfConstants(
+  text: string,
+  constants: readonly string[],
+  { start, number }: Search,
+): number {
+  let end = start;
+  let before = "";
+  for (let index = 0; index < constants.length; index += 1) {
+    const constant = constants[index] ?? "";
+    if (index > 0) {
+      const isNumber = before.endsWith(numberName);
+      end = endOfUnread(text, end, { isNumber, expected: number });
+      if (end < 0) return -1;
+    }
+    if (!text.startsWith(constant, end)) return -1;
+    end += constant.length;
+    before = constant;
+  }
+  return end;
+}
+
+/** What stands between two constants: the number that is expected, any number, or characters. */
+interface UnreadPlace {
+  isNumber: boolean;
+  expected: string | undefined;
+}
+
+/** Returns the index after an unread value; -1 where there is another. */
+function endOfUnread(text: string, start: number, { isNumber, expected }: UnreadPlace): number {
+  if (!isNumber) return endOfHidden(text, start);
+  if (expected !== undefined)
+    return text.startsWith(expected, start) ? start + expected.length : -1;
+  let end = start;
+  while (isDigit(text.charCodeAt(end))) end += 1;
+  const isWhole = end > start && (end === start + 1 || text.charCodeAt(start) !== zero);
+  return isWhole ? end : -1;
+}
+
+/** Returns the index after random characters in quotes; -1 where there are others. */
+function endOfHidden(text: string, start: number): number {
+  if (text.charCodeAt(start) !== quote) return -1;
+  for (let index = start + 1; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === quote) return index + 1;
+    const letter = code | 0x20;
+    if (!isDigit(code) && (letter < 0x61 || letter > 0x7a)) return -1;
+  }
+  return -1;
+}
+
+const zero = 0x30;
+const isDigit = (code: number): boolean => code >= zero && code <= 0x39;
