@@ -11,6 +11,10 @@ const placeMenu = () => (menu.open = wide.matches);
 wide.addEventListener("change", placeMenu);
 placeMenu();
 
+// The menu is longer than the window: the current page is shown in it.
+const here = menu.querySelector("[aria-current]");
+if (here !== null && wide.matches) menu.scrollTop = Math.max(0, here.offsetTop - menu.clientHeight / 3);
+
 document.getElementById("theme").addEventListener("click", () => {
   const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = theme;

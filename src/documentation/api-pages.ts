@@ -431,16 +431,15 @@ function tagPage(document: Json, tag: string, found: readonly Operation[]): TagP
     const { name = "" } = operations[index] ?? {};
     return `## ${name}\n\n${text(each.operation["summary"])}\n\n${operationText(document, each)}`;
   });
-  const rows = operations.map(({ slug, name, title: does }) => [
-    `[\`${name}\`](/docs/api/${slug})`,
-    does,
-  ]);
+  const links = operations.map(
+    ({ slug, name, title: does }) => `- [${does}](/docs/api/${slug}) \`${name}\``,
+  );
   return {
     slug: slugOf(tag),
     title,
     label: tag,
     markdown: `# ${title}\n\n${intro}\n\n${inFull.join("\n\n")}\n`,
-    overview: `# ${title}\n\n${intro}\n\n${table(["operation", "what it does"], rows)}\n`,
+    overview: `# ${title}\n\n${intro}\n\n${links.join("\n")}\n`,
     operations,
   };
 }

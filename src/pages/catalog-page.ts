@@ -90,22 +90,22 @@ function found(entries: readonly CatalogEntry[], { words, order }: CatalogSearch
   });
 }
 
-/** Returns the head of a column, as a link that sorts by it. */
-function sortHead(order: Order, search: CatalogSearch, isFigure: boolean) {
+/** Returns the head of a column of some classes, as a link that sorts by it. */
+function sortHead(order: Order, search: CatalogSearch, kind: string) {
   const { words } = search;
   const query = new URLSearchParams({ ...(words === "" ? {} : { q: words }), sort: order });
   const direction = orders[order].isDown ? "descending" : "ascending";
   const sorted = search.order === order ? html` aria-sort="${direction}"` : "";
   const mark = search.order === order ? (orders[order].isDown ? " ↓" : " ↑") : "";
-  return html`<th scope="col"${isFigure ? html` class="amount"` : ""}${sorted}><a href="/catalog?${String(query)}">${orders[order].label}</a>${mark}</th>`;
+  return html`<th scope="col"${kind === "" ? "" : html` class="${kind}"`}${sorted}><a href="/catalog?${String(query)}">${orders[order].label}</a>${mark}</th>`;
 }
 
 function catalogTable(entries: readonly CatalogEntry[], search: CatalogSearch) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Models and prices"><table><thead><tr>${sortHead("name", search, false)}
-${sortHead("context", search, true)}${sortHead("input", search, true)}${sortHead("output", search, true)}</tr></thead>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Models and prices"><table><thead><tr>${sortHead("name", search, "")}
+${sortHead("context", search, "amount further")}${sortHead("input", search, "amount")}${sortHead("output", search, "amount")}</tr></thead>
 <tbody>${entries.map(
     ({ id, name, contextLength, inputPrice, outputPrice }) =>
-      html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td><td class="amount">${contextLength > 0 ? count.format(contextLength) : "–"}</td>
+      html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td><td class="amount further">${contextLength > 0 ? count.format(contextLength) : "–"}</td>
 <td class="amount">${price(inputPrice)}</td><td class="amount">${price(outputPrice)}</td></tr>`,
   )}</tbody></table></div>`;
 }

@@ -81,12 +81,12 @@ th,td{text-align:left;vertical-align:top;padding:8px 12px 8px 0;border-bottom:1p
 th{font-weight:500;color:var(--text)}
 tfoot td{font-weight:600;color:var(--text);border-bottom:0}
 .amount{text-align:right;padding-right:0;padding-left:12px;font-variant-numeric:tabular-nums}
-.find label{margin-top:0}.find>div{display:flex;gap:8px;margin-bottom:16px}th a{color:inherit}th{white-space:nowrap}
+.find label{margin-top:0}.find>div{display:flex;gap:8px;margin-bottom:16px}th a{color:inherit}
 .parties{display:flex;flex-wrap:wrap;gap:0 48px;margin-bottom:24px}
 .parties p{margin:0}
 @media print{body{background:#fff}body>header,body>footer{display:none}.card{border:0;padding:0}main{margin:0;max-width:none}}
 @media (max-width:767px){button,.button,input:not([type=checkbox]):not([type=radio]),select{min-height:44px}.card{padding:16px}
-header,footer{padding:12px 16px}.actions>*{flex:1}}
+header,footer{padding:12px 16px}.actions>*{flex:1}.further{display:none}}
 `;
 
 /**

@@ -12,10 +12,10 @@ export interface Column<Row> {
   /** What the rows may be sorted by; a column without it does not sort. */
   sort?: (row: Row) => string | number;
   /**
-   * The place of the cell in a row of two lines on phones, with what can be done beside both; columns without a place are not shown
-   * there. Only where one column of the table has a place.
+   * The place of the cell in a row of two lines on phones, with what can be done beside both, and a note of any length below them;
+   * columns without a place are not shown there. Only where one column of the table has a place.
    */
-  phone?: "title" | "figure" | "when" | "state" | "actions";
+  phone?: "title" | "figure" | "when" | "state" | "note" | "actions";
 }
 
 /** A column that rows are sorted by, and in which direction. */

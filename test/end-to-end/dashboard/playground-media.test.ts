@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
-import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { hasChromium, missingChromium, sidewaysPixels } from "../../support/chromium.ts";
 import { acme, provider } from "../../support/gateway.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { json } from "../../support/upstream/steps.ts";
@@ -116,6 +116,7 @@ describe.skipIf(!hasChromium)(`pictures and sound in the playground${missingChro
     expect(await page.getByRole("button", { name: "Send", exact: true }).isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Record", exact: true }).click();
     await page.getByText("0:01", { exact: true }).waitFor();
+    expect(await sidewaysPixels(page)).toBe(0);
     await page.getByRole("button", { name: "Stop recording" }).click();
     await page.getByRole("button", { name: "recording.wav: remove" }).waitFor();
     await send(page);

@@ -69,7 +69,7 @@ export function ConnectionsPage() {
                   },
                   {
                     head: "Can do",
-                    phone: "state",
+                    phone: "note",
                     cell: ({ scopes }) => scopes.map(wordsOf).join(", "),
                   },
                   {

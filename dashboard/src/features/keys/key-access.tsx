@@ -17,7 +17,16 @@ interface Person {
 const shownMax = 5;
 
 /** Names one below the other; a sentence where everything is allowed or nothing is. */
-function Names({ of: names, all }: { of: readonly string[] | null; all: string }) {
+function Names({
+  of: names,
+  all,
+  noun,
+}: {
+  of: readonly string[] | null;
+  all: string;
+  /** What they are, in the plural. */
+  noun: string;
+}) {
   if (names === null) return <>{all}</>;
   if (names.length === 0) return <>None</>;
   const lines = names.map((name) => (
@@ -28,7 +37,7 @@ function Names({ of: names, all }: { of: readonly string[] | null; all: string }
   if (names.length <= shownMax) return <>{lines}</>;
   return (
     <details>
-      <summary>{`${names.length}, such as ${names[0]}`}</summary>
+      <summary>{`${names.length} ${noun}, such as ${names[0]}`}</summary>
       {lines}
     </details>
   );
@@ -102,16 +111,29 @@ export function KeyAccess({
             rows={[
               ["Owner", owner ?? "A person who has left"],
               ["Rights", of.operator ? "An operator's" : "Requests to models"],
-              ["Models", <Names key="models" of={of.allowed_models} all="Every model" />],
+              [
+                "Models",
+                <Names key="models" of={of.allowed_models} all="Every model" noun="models" />,
+              ],
               [
                 "Endpoints",
-                <Names key="endpoints" of={of.allowed_endpoints} all="Every endpoint for keys" />,
+                <Names
+                  key="endpoints"
+                  of={of.allowed_endpoints}
+                  all="Every endpoint for keys"
+                  noun="paths"
+                />,
               ],
               [
                 "Tools",
-                <Names key="tools" of={of.allowed_tools} all="Every tool of the workspace" />,
+                <Names
+                  key="tools"
+                  of={of.allowed_tools}
+                  all="Every tool of the workspace"
+                  noun="tools"
+                />,
               ],
-              ["Limits", <Names key="limits" of={bounds(of)} all="" />],
+              ["Limits", <Names key="limits" of={bounds(of)} all="" noun="limits" />],
               [
                 "Expires",
                 of.expires_at === null ? "Never" : <span key="ends">{utc(of.expires_at)}</span>,

@@ -163,7 +163,7 @@ export function ManagementKeysCard() {
                 },
                 {
                   head: "Can",
-                  phone: "state",
+                  phone: "note",
                   cell: ({ scopes }) => scopes.map(wordsOf).join(", "),
                 },
                 {

@@ -18,7 +18,7 @@ const isUnderWay = ({ state }: Answer): boolean => state === "waiting" || state 
 function Figures({ answer }: { answer: Answer }) {
   const { firstTokenMs, totalMs, tokens } = answer;
   const speed =
-    tokens === undefined || totalMs === undefined || totalMs === 0
+    tokens === undefined || firstTokenMs === undefined || !totalMs
       ? undefined
       : tokens / (totalMs / 1_000);
   const rows = [

@@ -13,7 +13,7 @@ const placeholders: Record<MediaKind | "chat", string> = {
   chat: "Ask something",
   picture: "Describe a picture, or attach one and say what is to change",
   speech: "Write what is to be spoken",
-  transcript: "Record or attach a sound. Names and words that occur in it, if you like",
+  transcript: "Record or attach a sound. Optional: names and words in it",
 };
 
 /** Where fingers type, Enter begins a line: there is a button to send. */
