@@ -55,15 +55,13 @@ import {
 import type { Clock } from "../platform/kernel/clock.ts";
 import { createMailer, type Mailer, type MailSettings } from "../platform/notify/mailer.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
+import { LlmKeyEditor } from "../identity/keys/llm-key-editor.ts";
+import { LlmKeyMinter } from "../identity/keys/llm-key-minter.ts";
 import { scopes } from "../identity/keys/scopes.ts";
 import { createSecretHasher, type SecretHasher } from "../identity/keys/secret-hasher.ts";
 import { LlmKeyStore, type LlmKeyTables } from "../identity/keys/llm-key-store.ts";
-import {
-  ManagementKeyEditor,
-  ManagementKeyStore,
-  type ManagementKeyTables,
-} from "../identity/keys/management-keys.ts";
+import { ManagementKeyStore, type ManagementKeyTables } from "../identity/keys/management-keys.ts";
+import { ManagementKeyEditor } from "../identity/keys/management-key-editor.ts";
 
 /** Tables of workspaces and their credentials. */
 type KeyTables = WorkspaceTables &

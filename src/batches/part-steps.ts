@@ -1,7 +1,5 @@
-import {
-  ProviderBatchError,
-  type ProviderBatchApi,
-} from "../inference/pipeline/batches/provider-batches.ts";
+import type { ProviderBatchApi } from "../inference/pipeline/batches/provider-batches.ts";
+import { ProviderBatchError } from "../inference/pipeline/batches/provider-api.ts";
 import type { StoredContent } from "../platform/spool/spool.ts";
 import type { FileRecord, FileStore } from "../files/file-store.ts";
 import type { Batch, BatchLine } from "./batch.ts";

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { RollingSpend } from "../billing/ledger/account-book.ts";
+import { RollingSpend } from "../billing/ledger/rolling-spend.ts";
 import { hourMs, type Clock } from "../platform/kernel/clock.ts";
 import type { AddStatement, CommitUnit } from "../platform/storage/commit-queue.ts";
 import { quotaWindowHours, type ProviderKey } from "./provider-keys.ts";

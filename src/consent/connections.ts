@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
-import type { LlmKeyEditor, LlmKeyMinter } from "../identity/keys/llm-key-editor.ts";
+import type { LlmKeyEditor } from "../identity/keys/llm-key-editor.ts";
+import type { LlmKeyMinter } from "../identity/keys/llm-key-minter.ts";
 import type { KeyConnection, LimitReset, LlmKey } from "../identity/keys/llm-key-store.ts";
 import { isScope, type Scope } from "../identity/keys/scopes.ts";
 import { dayMs, hourMs, type Clock } from "../platform/kernel/clock.ts";

@@ -15,11 +15,11 @@ import { clientDialects } from "../../src/inference/dialects/index.ts";
 import type { WholeAnswer } from "../../src/inference/dialects/shared/passthrough.ts";
 import { adapt } from "../../src/inference/pipeline/adapt.ts";
 import {
-  KeepAliveTicker,
   RelayedStream,
   type RelayedStreamOptions,
   type StreamEnd,
 } from "../../src/inference/pipeline/stream/relayed-stream.ts";
+import { KeepAliveTicker } from "../../src/inference/pipeline/stream/keep-alive-ticker.ts";
 import { asGatewayError } from "../../src/http/error-envelope.ts";
 import type { AttemptFailure } from "../../src/inference/upstream/upstream-failure.ts";
 import type { UpstreamResponse } from "../../src/inference/upstream/upstream-client.ts";

@@ -17,7 +17,7 @@ import type {
 import { CallSignatures } from "../../inference/pipeline/stream/call-signatures.ts";
 import type { ContentPort } from "../../inference/pipeline/keep-content.ts";
 import { OpenedRoutes } from "../../inference/pipeline/provider-credentials.ts";
-import { KeepAliveTicker } from "../../inference/pipeline/stream/relayed-stream.ts";
+import { KeepAliveTicker } from "../../inference/pipeline/stream/keep-alive-ticker.ts";
 import { HealthWindows } from "../../inference/routing/health-windows.ts";
 import { shareOutages } from "../../inference/routing/shared-outages.ts";
 import { StickySessions } from "../../inference/routing/sticky-sessions.ts";

@@ -10,10 +10,8 @@ import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { anthropicBatches } from "../../inference/pipeline/batches/anthropic-batches.ts";
 import { googleBatches } from "../../inference/pipeline/batches/google-batches.ts";
 import { openaiBatches } from "../../inference/pipeline/batches/openai-batches.ts";
-import {
-  ProviderApi,
-  type ProviderBatchApi,
-} from "../../inference/pipeline/batches/provider-batches.ts";
+import type { ProviderBatchApi } from "../../inference/pipeline/batches/provider-batches.ts";
+import { ProviderApi } from "../../inference/pipeline/batches/provider-api.ts";
 import type { UpstreamClient } from "../../inference/upstream/upstream-client.ts";
 import { type Clock, hourMs } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";

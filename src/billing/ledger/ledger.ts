@@ -10,7 +10,6 @@ import {
   type BudgetCounters,
   type BudgetUse,
   countedWithin,
-  lapsedOf,
   type WorkspaceAccount,
 } from "./account-book.ts";
 import {
@@ -26,7 +25,6 @@ import {
   type PostedCharge,
   type PostOutcome,
   type PostRequest,
-  type Purse,
   type Taken,
   type Withdrawal,
 } from "./ledger-port.ts";
@@ -38,6 +36,7 @@ import {
   type SettledRequests,
 } from "../allocations/request-counts.ts";
 import { chargeRows, creditUnit, splitOverBuckets } from "./transfer.ts";
+import { BookPurse } from "./book-purse.ts";
 
 interface Hold extends BudgetUse {
   /**
@@ -63,6 +62,7 @@ interface Bound {
 }
 
 const noTags = (): readonly string[] => [];
+
 const noSenders: readonly Sender[] = [];
 
 /** Returns the tags of a hold: the same ones from its first count on. */
@@ -406,28 +406,3 @@ export class Ledger implements LedgerPort {
     }
   }
 }
-
-/** Takes credits out of the balances of a book that no other process shares. */
-class BookPurse implements Purse {
-  private readonly book: AccountBook;
-
-  constructor(book: AccountBook) {
-    this.book = book;
-  }
-
-  take({ workspaceId, bucket, mostNano, month }: Withdrawal): Taken {
-    const account = this.book.workspace(workspaceId);
-    const name = bucket === "monthly" ? "monthlyNano" : "topupNano";
-    const there =
-      bucket === "monthly" && month !== undefined ? lapsedOf(account, month) : account[name];
-    const takenNano = least(there, availableOf(account), mostNano ?? there);
-    account[name] -= takenNano;
-    return { takenNano, committed: () => undefined, undo: () => void (account[name] += takenNano) };
-  }
-}
-
-/** Returns the smallest of some amounts, or zero where that is negative. */
-const least = (...amounts: bigint[]): bigint => {
-  const smallest = amounts.reduce((one, other) => (other < one ? other : one));
-  return smallest > 0n ? smallest : 0n;
-};

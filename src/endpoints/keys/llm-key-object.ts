@@ -1,9 +1,6 @@
 import { z } from "zod";
-import {
-  countedWithin,
-  type KeyAccount,
-  type RollingSpend,
-} from "../../billing/ledger/account-book.ts";
+import { countedWithin, type KeyAccount } from "../../billing/ledger/account-book.ts";
+import type { RollingSpend } from "../../billing/ledger/rolling-spend.ts";
 import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";
 import {
   limitWindowHours,

@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { plainLlmKey } from "../../../test/support/plain-llm-key.ts";
 import { CredentialDirectory } from "./credential-directory.ts";
-import { LlmKeyEditor, LlmKeyMinter } from "./llm-key-editor.ts";
+import { LlmKeyEditor } from "./llm-key-editor.ts";
+import { LlmKeyMinter } from "./llm-key-minter.ts";
 import { createSecretHasher } from "./secret-hasher.ts";
 import type { LlmKeyStore } from "./llm-key-store.ts";
 

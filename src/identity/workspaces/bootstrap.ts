@@ -2,7 +2,7 @@ import { brand } from "../../platform/kernel/brand.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
-import type { LlmKeyMinter } from "../keys/llm-key-editor.ts";
+import type { LlmKeyMinter } from "../keys/llm-key-minter.ts";
 import type { ManagementKeyStore } from "../keys/management-keys.ts";
 import { maskSecret, type SecretHasher } from "../keys/secret-hasher.ts";
 import type { LlmKeyStore } from "../keys/llm-key-store.ts";

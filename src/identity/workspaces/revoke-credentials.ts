@@ -5,9 +5,9 @@ import type { LlmKeyEditor } from "../keys/llm-key-editor.ts";
 import {
   managementKeyStatus,
   type ManagementKey,
-  type ManagementKeyEditor,
   type ManagementKeyStore,
 } from "../keys/management-keys.ts";
+import type { ManagementKeyEditor } from "../keys/management-key-editor.ts";
 import type { LlmKey, LlmKeyStore } from "../keys/llm-key-store.ts";
 
 /** The part of provider keys that closing a workspace uses. */

@@ -1,6 +1,6 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Content, KeptText } from "../../insights/archive/content-insert.ts";
-import { keptCharactersMax, keptText } from "../../insights/archive/kept-text.ts";
+import { keptText } from "../../insights/archive/kept-text.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Settled, Settlement } from "./settle.ts";
@@ -41,26 +41,6 @@ export const keptSinceMs = (
   contents === undefined || call.surface !== "chat" || asksForNone(call.body)
     ? undefined
     : contents.keptSinceMs(call.caller);
-
-/** The frames of a stream, as far as they are kept. */
-export class KeptFrames {
-  private text = "";
-  private isFull = false;
-
-  /** Adds frames that the client is sent. */
-  add(frames: string): void {
-    if (this.isFull) return;
-    this.isFull = this.text.length + frames.length > keptCharactersMax;
-    this.text = this.isFull
-      ? this.text + frames.slice(0, keptCharactersMax - this.text.length).toWellFormed()
-      : this.text + frames;
-  }
-
-  /** The text that was kept so far. */
-  get kept(): KeptText {
-    return { text: this.text, isCut: this.isFull };
-  }
-}
 
 /** Keeps the prompt and the answer of a settled request, where its workspace keeps them. */
 export function keepContent(

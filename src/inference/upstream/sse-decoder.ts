@@ -4,7 +4,9 @@ import { UpstreamFailure } from "./upstream-failure.ts";
 export const maxEventBytes = 16 * 1024 * 1024;
 
 const lineFeed = 0x0a;
+
 const carriageReturn = 0x0d;
+
 const byteOrderMark = 0xfeff;
 
 /**
@@ -220,39 +222,6 @@ export interface EventReader extends EventText {
 export interface EventDecoder {
   push(chunk: Uint8Array): SseEvent[];
   end(): SseEvent[];
-}
-
-/** Reads the events of a binary stream one by one. */
-export class FramedEvents implements EventReader {
-  readonly text = "";
-  readonly isBetween = false;
-  position = 0;
-  private readonly decoder: EventDecoder;
-  private events: SseEvent[] = [];
-  private index = 0;
-
-  constructor(decoder: EventDecoder) {
-    this.decoder = decoder;
-  }
-
-  read(chunk: Uint8Array): void {
-    this.take(this.decoder.push(chunk));
-  }
-
-  finish(): void {
-    this.take(this.decoder.end());
-  }
-
-  next(): SseEvent | undefined {
-    const event = this.events[this.index];
-    this.index += 1;
-    return event;
-  }
-
-  private take(events: SseEvent[]): void {
-    this.events = events;
-    this.index = 0;
-  }
 }
 
 /**

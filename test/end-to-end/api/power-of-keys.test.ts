@@ -17,17 +17,18 @@ import {
   type KnownCaller,
 } from "../../../src/identity/keys/caller.ts";
 import { CredentialDirectory } from "../../../src/identity/keys/credential-directory.ts";
-import { LlmKeyEditor, LlmKeyMinter } from "../../../src/identity/keys/llm-key-editor.ts";
+import { LlmKeyEditor } from "../../../src/identity/keys/llm-key-editor.ts";
+import { LlmKeyMinter } from "../../../src/identity/keys/llm-key-minter.ts";
 import {
   LlmKeyStore,
   type LlmKey,
   type LlmKeyTables,
 } from "../../../src/identity/keys/llm-key-store.ts";
 import {
-  ManagementKeyEditor,
   ManagementKeyStore,
   type ManagementKeyTables,
 } from "../../../src/identity/keys/management-keys.ts";
+import { ManagementKeyEditor } from "../../../src/identity/keys/management-key-editor.ts";
 import { coversScope, type Scope } from "../../../src/identity/keys/scopes.ts";
 import { createSecretHasher } from "../../../src/identity/keys/secret-hasher.ts";
 import { scopesOf } from "../../../src/identity/people/organizations.ts";

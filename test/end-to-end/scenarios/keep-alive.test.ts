@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:
 import {
   FrameWait,
   KeepAliveTicker,
-} from "../../../src/inference/pipeline/stream/relayed-stream.ts";
+} from "../../../src/inference/pipeline/stream/keep-alive-ticker.ts";
 import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { openaiClient } from "../clients/openai-client.ts";
 import { errorsIn, readReply, saidIn } from "./support/chat-reply.ts";

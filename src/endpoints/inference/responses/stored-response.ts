@@ -12,7 +12,7 @@ import {
 import {
   FrameWait,
   type KeepAliveTicker,
-} from "../../../inference/pipeline/stream/relayed-stream.ts";
+} from "../../../inference/pipeline/stream/keep-alive-ticker.ts";
 import { pageOfItems } from "../../../inference/responses/conversation.ts";
 import {
   hasEnded,

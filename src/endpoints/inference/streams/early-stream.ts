@@ -5,7 +5,7 @@ import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import {
   FrameWait,
   type KeepAliveTicker,
-} from "../../../inference/pipeline/stream/relayed-stream.ts";
+} from "../../../inference/pipeline/stream/keep-alive-ticker.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";

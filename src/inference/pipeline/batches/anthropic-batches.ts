@@ -1,11 +1,5 @@
-import {
-  type BatchAnswer,
-  type ProviderApi,
-  type ProviderBatchApi,
-  ProviderBatchError,
-  idIn,
-  textOf,
-} from "./provider-batches.ts";
+import { type BatchAnswer, type ProviderBatchApi, idIn, textOf } from "./provider-batches.ts";
+import { type ProviderApi, ProviderBatchError } from "./provider-api.ts";
 
 /** The endpoint of its batches by wire format. */
 const paths: Readonly<Record<string, string>> = { "anthropic-messages": "/v1/messages" };

@@ -15,6 +15,7 @@ import { resolveModel } from "../../routing/resolve-models.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import type { Adapter, InferenceCall } from "../inference-call.ts";
 import { type CallPlan, type PlanDependencies, planCall } from "../plan-call.ts";
+import { ReturnedAnswer } from "./returned-answer.ts";
 
 /** Ends a request that a provider's batch takes on, or that it cannot take on. */
 class LegEndedError extends Error {}
@@ -159,38 +160,4 @@ export function throughLeg(
 /** Refuses a request that runs in several rounds. */
 export function refuseRounds({ leg }: Pick<InferenceCall, "leg">): void {
   if (leg?.kind === "gather") refuse(leg, "A request calls tools that the gateway runs.");
-}
-
-/** An answer of a provider that came in its batch. */
-class ReturnedAnswer implements UpstreamResponse {
-  readonly status: number;
-  readonly headers = {};
-  private text: string | undefined;
-
-  constructor({ status, text }: ReturningLeg) {
-    this.status = status;
-    this.text = text;
-  }
-
-  next(): Uint8Array | undefined {
-    const { text } = this;
-    this.text = undefined;
-    return text === undefined ? undefined : Buffer.from(text);
-  }
-
-  takeText(): string | undefined {
-    const { text } = this;
-    this.text = undefined;
-    return text;
-  }
-
-  readText(): Promise<string> {
-    return Promise.resolve(this.takeText() ?? "");
-  }
-
-  expectMore(): void {}
-
-  expectEnd(): void {}
-
-  abort(): void {}
 }

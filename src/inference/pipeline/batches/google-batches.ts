@@ -1,12 +1,11 @@
 import {
   type BatchAnswer,
-  type ProviderApi,
   type ProviderBatchApi,
-  ProviderBatchError,
   codeOf,
   idIn,
   textOf,
 } from "./provider-batches.ts";
+import { type ProviderApi, ProviderBatchError } from "./provider-api.ts";
 
 /** The endpoint of its batches by wire format. */
 const paths: Readonly<Record<string, string>> = { "google-generate": "generateContent" };

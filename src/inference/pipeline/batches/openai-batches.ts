@@ -1,14 +1,13 @@
 import {
   type BatchAnswer,
-  type ProviderApi,
   type ProviderBatchApi,
-  ProviderBatchError,
   type ProviderJob,
   beforeBatch,
   codeOf,
   idIn,
   textOf,
 } from "./provider-batches.ts";
+import { type ProviderApi, ProviderBatchError } from "./provider-api.ts";
 
 /** The endpoints of its batches by wire format. */
 const paths: Readonly<Record<string, string>> = {

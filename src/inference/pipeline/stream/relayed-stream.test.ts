@@ -2,12 +2,8 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
 import type { PieceReader } from "../../upstream/exchange.ts";
-import {
-  type FrameWait,
-  KeepAliveTicker,
-  RelayedStream,
-  type RelayedStreamOptions,
-} from "./relayed-stream.ts";
+import { RelayedStream, type RelayedStreamOptions } from "./relayed-stream.ts";
+import { type FrameWait, KeepAliveTicker } from "./keep-alive-ticker.ts";
 
 /**
  * An upstream whose answer the test tells piece by piece; `promises` where it cannot tell its reader,

@@ -1,5 +1,5 @@
 import { spyOn } from "bun:test";
-import { KeepAliveTicker } from "../../../../src/inference/pipeline/stream/relayed-stream.ts";
+import { KeepAliveTicker } from "../../../../src/inference/pipeline/stream/keep-alive-ticker.ts";
 
 /**
  * Does work while every frame of a stream comes behind two pings, as if each had taken its provider

@@ -1,0 +1,90 @@
+import { type Passing, PassingSet } from "../../../platform/kernel/passing.ts";
+
+/** Milliseconds of silence after which the client is sent a ping. */
+const silenceMs = 10_000;
+
+/**
+ * Sends pings with one timer for all streams: a client that has waited for ten seconds gets a ping
+ * of its dialect.
+ */
+export class KeepAliveTicker {
+  private readonly waits = new PassingSet<FrameWait>();
+  private readonly nowMs: () => number;
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(nowMs: () => number) {
+    this.nowMs = nowMs;
+  }
+
+  /** Starts watching a client's wait, until `forget`. */
+  watch(wait: FrameWait): void {
+    this.timer ??= setInterval(this.tick, silenceMs / 4);
+    wait.sinceMs = this.nowMs();
+    this.waits.add(wait);
+  }
+
+  forget(wait: FrameWait): void {
+    this.waits.delete(wait);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private readonly tick = (): void => {
+    if (this.waits.size === 0) {
+      this.stop();
+      return;
+    }
+    const oldestMs = this.nowMs() - silenceMs;
+    this.waits.forEach((wait) => {
+      if (wait.isOpen && wait.sinceMs <= oldestMs) wait.ping();
+    });
+  };
+}
+
+/**
+ * A client's wait for the next frames of its stream. It can begin again any number of times, and is
+ * answered with a ping where the frames are late.
+ */
+export class FrameWait implements Passing {
+  place = -1;
+  /** When the wait began, in milliseconds of the ticker's clock. */
+  sinceMs = 0;
+  private readonly ticker: KeepAliveTicker;
+  private readonly pingFrame: string;
+  private reader: ((frames: string | undefined) => void) | undefined;
+
+  constructor(ticker: KeepAliveTicker, pingFrame: string) {
+    this.ticker = ticker;
+    this.pingFrame = pingFrame;
+  }
+
+  /** Whether a reader waits. */
+  get isOpen(): boolean {
+    return this.reader !== undefined;
+  }
+
+  /** Starts a wait: `reader` receives what is given to `give`, or a ping. */
+  begin(reader: (frames: string | undefined) => void): void {
+    this.reader = reader;
+    this.ticker.watch(this);
+  }
+
+  /** Ends the wait with frames, or with the end of the stream. */
+  give(frames: string | undefined): void {
+    const { reader } = this;
+    this.reader = undefined;
+    reader?.(frames);
+  }
+
+  ping(): void {
+    this.give(this.pingFrame);
+  }
+
+  /** Ends the wait for good, when the stream is over. */
+  end(): void {
+    this.ticker.forget(this);
+  }
+}

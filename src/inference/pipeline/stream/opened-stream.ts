@@ -1,0 +1,243 @@
+import type { AttemptRecord } from "../../../insights/generation-record.ts";
+import { attemptRecord } from "../attempt.ts";
+import {
+  fallbackOf,
+  joinLosses,
+  noteSession,
+  type Execution,
+  type ServedStream,
+  type AdaptedRequest,
+  windowTokensOf,
+} from "../execution.ts";
+import { keepContent, keptSinceMs } from "../keep-content.ts";
+import { KeptFrames } from "./kept-frames.ts";
+import type { Adapter } from "../inference-call.ts";
+import {
+  type EndedStream,
+  RelayedStream,
+  type RelayedStreamOptions,
+  type RelayServices,
+} from "./relayed-stream.ts";
+import { metadataText } from "../answer-metadata.ts";
+import type { Candidate } from "../../routing/candidate.ts";
+import { routingTrail } from "../plan-call.ts";
+import { settle, type Settled, type Settlement } from "../settle.ts";
+import { OutputWatch } from "../hold/output-watch.ts";
+import { asStreamError } from "../failure-error.ts";
+import type { EventDecoder } from "../../upstream/sse-decoder.ts";
+import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { ModelFallback } from "../../dialects/shared/gateway-facts.ts";
+import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
+
+/** A streamed request that a candidate has answered. */
+export interface SentStream extends AdaptedRequest {
+  candidate: Candidate;
+  response: UpstreamResponse;
+  /** When it was sent, in milliseconds of the monotonic clock. */
+  startedMs: number;
+}
+
+/** The state of a stream from its head until it is settled. */
+export class OpenedStream {
+  private readonly execution: Execution;
+  private readonly sent: Omit<SentStream, "adapter">;
+  /** The parts of the request that the upstream was not sent. */
+  private readonly losses: readonly Loss[];
+  /** The attempts of the request, ending with the one that serves it. */
+  private readonly attempts: AttemptRecord[];
+  private readonly attempt: AttemptRecord;
+  private readonly fallback: ModelFallback | undefined;
+  private firstContentMs: number | null = null;
+  /** Ends an answer that its hold does not pay for; undefined where it costs no credits. */
+  private readonly watch: OutputWatch | undefined;
+  /** The frames that the client is sent; undefined where contents are not kept. */
+  private readonly frames: KeptFrames | undefined;
+
+  constructor(execution: Execution, { adapter, ...sent }: SentStream) {
+    this.execution = execution;
+    this.sent = sent;
+    this.losses = adapter.losses;
+    this.attempt = attemptRecord(sent.candidate, {
+      status: sent.response.status,
+      outcome: "served",
+      reason: null,
+      durationMs: 0,
+    });
+    this.attempts = execution.failed.map(({ record }) => record);
+    this.attempts.push(this.attempt);
+    this.fallback = fallbackOf(execution, sent.candidate, this.attempts);
+    this.watch = OutputWatch.of(execution, sent);
+    const isKept = keptSinceMs(execution.deps, execution.call) !== undefined;
+    this.frames = isKept ? new KeptFrames() : undefined;
+  }
+
+  /** Returns the stream as the client pulls it. */
+  relayed(decoder: EventDecoder | undefined, adapter: Adapter): RelayedStream {
+    return new RelayedStream(this.options(decoder), this.relayOf(adapter));
+  }
+
+  /**
+   * Releases the conversation that the request sent, unless its contents are kept, or prices of its
+   * parts are asked for as its hold grows.
+   */
+  releaseConversation(): void {
+    const { frames, execution } = this;
+    if (frames === undefined && execution.allowance === undefined)
+      execution.call.releaseConversation?.();
+  }
+
+  /** Apart from the other functions of the stream, which would keep the adapter in memory. */
+  private relayOf(adapter: Adapter): (services: RelayServices) => StreamRelay {
+    const {
+      fallback,
+      execution: { call, inputTokens },
+      sent: { candidate },
+    } = this;
+    return (services) =>
+      adapter.createRelay({
+        ...services,
+        shown: { id: call.shownId, model: candidate.model.id },
+        inputTokens,
+        windowTokens: windowTokensOf(candidate),
+        fallback,
+      });
+  }
+
+  private options(decoder: EventDecoder | undefined): RelayedStreamOptions {
+    const { execution, sent } = this;
+    const { deps } = execution;
+    const { candidate } = sent;
+    return {
+      response: sent.response,
+      decoder,
+      drainOnCancel: deps.disconnect === "drain",
+      keepAlive: deps.keepAlive,
+      guard: this.watch,
+      ...(this.frames !== undefined && { onFrames: this.frames.add.bind(this.frames) }),
+      onFirstContent: () => this.noteFirstContent(),
+      settle: (metered, end) => this.settle(metered, end),
+      metadataText: (settled, answerLosses) => this.metadataText(settled, answerLosses),
+      asError: (failure) =>
+        asStreamError(failure, {
+          deps,
+          attempt: this.attempt,
+          provider: candidate.route.provider,
+        }),
+      onClosed: () => deps.observer.streamClosed(),
+    };
+  }
+
+  noteFirstContent(): void {
+    this.firstContentMs = this.execution.deps.clock.monotonicMs();
+  }
+
+  /** Returns the stream and what accompanies it, once its first content has come. */
+  served(stream: RelayedStream): ServedStream {
+    return { ...this.facts(), kind: "stream", stream };
+  }
+
+  /** Returns what accompanies the answer, once its first content has come. */
+  facts(): Omit<ServedStream, "kind" | "stream"> {
+    const { execution, sent, attempts, fallback } = this;
+    const { candidate, outputCap } = sent;
+    this.attempt.durationMs = hundredths(execution.deps.clock.monotonicMs() - sent.startedMs);
+    return {
+      candidate,
+      losses: this.losses,
+      outputCap,
+      attempts,
+      fallback,
+      timing: this.timing(),
+      sessionMoved: noteSession(execution, candidate),
+      balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
+    };
+  }
+
+  private timing(): ServedStream["timing"] {
+    const { deps, call, firstSendMs } = this.execution;
+    return {
+      startedMs: call.startedMs,
+      firstSendMs,
+      firstContentMs: this.firstContentMs,
+      upstreamEndMs: deps.clock.monotonicMs(),
+    };
+  }
+
+  /** Settles what was consumed. */
+  settle(metered: MeteredUsage, end: EndedStream): Promise<Settled> {
+    const {
+      frames,
+      execution: { deps },
+    } = this;
+    const settlement = this.settlement(metered, end);
+    const settling = settle(deps, settlement);
+    if (frames === undefined) return settling;
+    return settling.then((settled) => {
+      keepContent(deps, settlement, () => frames.kept);
+      return settled;
+    });
+  }
+
+  private settlement(metered: MeteredUsage, { answerLosses, ...end }: EndedStream): Settlement {
+    const { execution, sent, attempt, attempts } = this;
+    const { deps, call } = execution;
+    const { candidate, outputCap } = sent;
+    const timing = this.timing();
+    attempt.durationMs = hundredths(timing.upstreamEndMs - sent.startedMs);
+    if (end.status === "cut") attempt.outcome = "failed";
+    if (end.status === "cancelled") attempt.outcome = "cancelled";
+    deps.observer.attemptEnded(attempt);
+    this.noteHealth(metered, { status: end.status, endMs: timing.upstreamEndMs });
+    return {
+      call,
+      candidate,
+      losses: joinLosses(this.losses, answerLosses),
+      outputCap,
+      routing: routingTrail(execution),
+      metered,
+      attempts,
+      timing,
+      requestedModel: execution.requestedModel,
+      streamed: true,
+      passedCap: this.watch?.hasCut === true,
+      ...end,
+    };
+  }
+
+  private metadataText(settled: Settled, answerLosses: readonly Loss[]): string {
+    return metadataText({
+      call: this.execution.call,
+      candidate: this.sent.candidate,
+      settled,
+      attempts: this.attempts,
+      answerLosses,
+      timing: { ...this.timing(), settledMs: settled.settledMs },
+    });
+  }
+
+  private noteHealth(
+    { usage: { outputTokens = 0 } }: MeteredUsage,
+    { status, endMs }: { status: string; endMs: number },
+  ): void {
+    const { health } = this.execution.deps;
+    const { candidate, startedMs } = this.sent;
+    // Failures of a caller's own key say nothing about the platform's credential.
+    if (candidate.credential !== undefined) return;
+    const providerId = candidate.route.provider.id;
+    if (status === "cut") {
+      health.recordFailure(providerId, candidate.model.id);
+      return;
+    }
+    const firstContentMs = this.firstContentMs ?? endMs;
+    const seconds = Math.max(0.001, (endMs - firstContentMs) / 1000);
+    health.recordSuccess(providerId, {
+      model: candidate.model.id,
+      firstTokenMs: firstContentMs - startedMs,
+      tokensPerSecond: outputTokens / seconds,
+    });
+  }
+}
+
+const hundredths = (milliseconds: number): number => Math.round(milliseconds * 100) / 100;
