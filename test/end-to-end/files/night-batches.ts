@@ -1,5 +1,5 @@
 import OpenAI, { toFile } from "openai";
-import type { Batch } from "openai/resources/batches";
+import type { Batch, BatchCreateParams } from "openai/resources/batches";
 import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { pollUntil } from "../../support/poll-until.ts";
@@ -97,7 +97,11 @@ export class NightGateway {
   }
 
   /** Creates a batch of some lines. */
-  async submit(lines: readonly unknown[], openai = this.openai): Promise<Batch> {
+  async submit(
+    lines: readonly unknown[],
+    openai = this.openai,
+    endpoint: BatchCreateParams["endpoint"] = "/v1/chat/completions",
+  ): Promise<Batch> {
     const text = lines.map((line) => JSON.stringify(line)).join("\n");
     const file = await openai.files.create({
       file: await toFile(Buffer.from(text), "in.jsonl"),
@@ -105,7 +109,7 @@ export class NightGateway {
     });
     return openai.batches.create({
       input_file_id: file.id,
-      endpoint: "/v1/chat/completions",
+      endpoint,
       completion_window: "24h",
     });
   }

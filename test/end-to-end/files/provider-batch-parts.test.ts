@@ -102,6 +102,25 @@ test.each([
   expect(await night.usedUsd()).toBeCloseTo(before + shortUsd + longUsd, 9);
 });
 
+test("plain completions travel as chats, and are answered as completions", async () => {
+  const line = {
+    custom_id: "a",
+    method: "POST",
+    url: "/v1/completions",
+    body: { model: nightModels.openai, prompt: "good ", echo: true, max_tokens: 500 },
+  };
+  const made = await night.submit([line], night.openai, "/v1/completions");
+  await night.shownWhen(made.id, ({ provider }) => provider === "openai");
+  night.vendors.isDone = true;
+  const batch = await night.shownWhen(made.id, hasEnded);
+  expect(batch).toMatchObject({ provider: "openai", cost: 0.0015 });
+  const [output] = await night.linesOf(batch.output_file_id);
+  expect(output?.response.body).toMatchObject({
+    object: "text_completion",
+    choices: [{ text: "good night" }],
+  });
+});
+
 test("a price of batches that the operator sets takes the place of half the price", async () => {
   const made = await night.submit([lineOf("a", "anthropic/night-3")]);
   night.vendors.isDone = true;
