@@ -106,6 +106,6 @@ files: { url: ${temporaryDirectory()} }
       expect([Number(row?.["charges"]), Number(row?.["nano"])]).toEqual([lines, lines * lineNano]);
       await third.terminate();
     },
-    120_000 + lines * 60,
+    240_000 + lines * 60,
   );
 });
