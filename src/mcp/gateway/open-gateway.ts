@@ -8,7 +8,8 @@ import type { KeyVault } from "../../platform/vault/key-vault.ts";
 import type { ProtocolServer } from "../protocol-server.ts";
 import type { ToolCaller } from "../mcp-service.ts";
 import type { AgentRequest } from "./agents/agent-request.ts";
-import { agentServer, type Settled } from "./agents/agent-server.ts";
+import { agentServer, goOnWith, type Settled } from "./agents/agent-server.ts";
+import { CallsElsewhere } from "./agents/calls-elsewhere.ts";
 import { AgentStreams } from "./agents/agent-streams.ts";
 import { ListWatch } from "./agents/list-watch.ts";
 import { clientDocumentUrl } from "./oauth/authorization-server.ts";
@@ -91,7 +92,8 @@ export function openMcpGateway(
   const held = new HeldCalls<Settled>(clock);
   const contents = new UpstreamContents({ connections, clock });
   const streams = new AgentStreams(parts);
-  const served = agentServer(toolCalls, { version, held, contents, streams });
+  const elsewhere = channel && new CallsElsewhere(channel, goOnWith(held));
+  const served = agentServer(toolCalls, { version, held, elsewhere, contents, streams });
   shareAnswers(served, channel);
   const upstreamServers = new UpstreamServers({
     operators: servers.map(operatorsServer),

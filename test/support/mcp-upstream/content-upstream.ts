@@ -12,8 +12,6 @@ export interface ContentUpstream {
   prompts: string[];
   /** The methods of the requests that it received. */
   readonly methods: readonly string[];
-  /** The streams on which it can say that its lists have changed. */
-  readonly listening: number;
   /** Says that a list has changed. */
   say(kind: "tools" | "prompts" | "resources"): Promise<void>;
   stop(): Promise<void>;
@@ -103,10 +101,6 @@ export function startContentUpstream(
     ...lists,
     url: `http://127.0.0.1:${listening.port}/mcp`,
     methods,
-    get listening() {
-      const asked = methods.filter((method) => method === "subscriptions/listen");
-      return generation === "modern" ? asked.length : listeners.size;
-    },
     async say(kind) {
       if (generation === "modern") handler.notify[`${kind}Changed`]();
       const message = { jsonrpc: "2.0", method: `notifications/${kind}/list_changed` } as const;

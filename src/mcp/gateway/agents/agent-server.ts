@@ -7,8 +7,10 @@ import { type BuildServer, ProtocolServer } from "../../protocol-server.ts";
 import { exposedTools, type ExposedTool, type ReadServer } from "../exposed-tools.ts";
 import type { UpstreamContents } from "../upstream-contents.ts";
 import type { UpstreamServer } from "../upstream-server.ts";
+import { failureText } from "../upstream-servers.ts";
 import { serveContents } from "./agent-contents.ts";
 import type { AgentStreams, StreamOwner } from "./agent-streams.ts";
+import type { AnswerElsewhere, CallsElsewhere, GoOn } from "./calls-elsewhere.ts";
 import { joinedContent } from "./exposed-contents.ts";
 import { type AgentRequest, serversMetaKey, stateOf } from "./agent-request.ts";
 import { HeldCall, type HeldCalls, type NextOfCall } from "./held-calls.ts";
@@ -27,6 +29,8 @@ const failed = (text: string) => ({
 interface AgentServerParts {
   version: string;
   held: HeldCalls<Settled>;
+  /** Calls in the memory of other gateways; absent where there are none. */
+  elsewhere: CallsElsewhere | undefined;
   contents: UpstreamContents;
   streams: Pick<AgentStreams, "add">;
 }
@@ -55,7 +59,7 @@ export const agentServer = (
 const buildFor =
   (
     calls: ToolCalls,
-    { version, held, contents }: Omit<AgentServerParts, "streams">,
+    { version, held, contents, elsewhere }: Omit<AgentServerParts, "streams">,
   ): BuildServer<AgentRequest> =>
   (sdk, request) => {
     const { servers, joined, limits } = request;
@@ -89,43 +93,97 @@ const buildFor =
           sdk.ProtocolErrorCode.InvalidParams,
           `There is no tool ${params.name} here that this credential may call. tools/list lists them.`,
         );
-      const call = heldOrNew(sdk, { held, request, context, name: tool.name });
-      const next = await nextOf(call, {
-        context,
-        begin: (begun) => outcomeOf(calls, { request, tool, params, context, call: begun }),
-      });
-      if ("outcome" in next)
-        return answerOf(sdk, { outcome: next.outcome, joined: joined ? tool.server : undefined });
-      held.keep(call);
-      const { questions, state } = next;
-      return sdk.inputRequired({ inputRequests: questions as never, requestState: state });
+      return callTool(sdk, { calls, held, elsewhere, request, tool, params, context });
     });
     return server;
   };
 
-/** Returns the call that a request answers questions of, or a new one. */
-function heldOrNew(
-  sdk: McpSdk,
-  {
-    held,
-    request,
-    context,
-    name,
-  }: { held: HeldCalls<Settled>; request: AgentRequest; context: ServerContext; name: string },
-): HeldCall<Settled> {
-  const { caller } = request;
-  const owner = JSON.stringify([caller.workspace.id, caller.key.id, name]);
+/** A request to call a tool, and what it is called with. */
+interface ToolRequest {
+  calls: ToolCalls;
+  held: HeldCalls<Settled>;
+  elsewhere: CallsElsewhere | undefined;
+  request: AgentRequest;
+  tool: ExposedTool;
+  params: { arguments?: Record<string, unknown> | undefined };
+  context: ServerContext;
+}
+
+/** Calls a tool, or goes on with the call whose questions the request answers. */
+async function callTool(sdk: McpSdk, toolRequest: ToolRequest) {
+  const { calls, held, elsewhere, request, tool, params, context } = toolRequest;
+  const { caller, joined } = request;
+  const owner = JSON.stringify([caller.workspace.id, caller.key.id, tool.name]);
   const state = context.mcpReq.requestState();
-  if (typeof state !== "string") return new HeldCall(owner);
-  const call = held.take(state, owner);
-  if (call !== undefined) {
-    call.answer(context.mcpReq.inputResponses ?? {});
-    return call;
+  const responses = context.mcpReq.inputResponses ?? {};
+  const call =
+    typeof state === "string"
+      ? held.take(state, owner)
+      : new HeldCall<Settled>(owner, (outcome) =>
+          answerOf(sdk, { outcome, joined: joined ? tool.server : undefined }),
+        );
+  if (call === undefined) {
+    const given = { state: String(state), owner, responses };
+    return answeredElsewhere(sdk, await elsewhere?.ask(given, context.mcpReq.signal));
   }
-  throw new sdk.ProtocolError(
-    sdk.ProtocolErrorCode.InvalidParams,
-    "requestState: belongs to no call of yours that waits at this gateway. Call the tool again.",
-  );
+  call.answer(responses);
+  const next = await nextOf(call, {
+    context,
+    begin: (begun) => outcomeOf(calls, { request, tool, params, context, call: begun }),
+  });
+  if ("outcome" in next) return call.render(next.outcome) as never;
+  held.keep(call);
+  return askedOf(sdk, next);
+}
+
+const askedOf = (
+  sdk: McpSdk,
+  { questions, state }: Extract<NextOfCall<Settled>, { state: string }>,
+) => sdk.inputRequired({ inputRequests: questions as never, requestState: state });
+
+/** Returns what another gateway has answered to an agent's answers. */
+function answeredElsewhere(sdk: McpSdk, answer: AnswerElsewhere | undefined) {
+  if (answer === undefined)
+    throw new sdk.ProtocolError(
+      sdk.ProtocolErrorCode.InvalidParams,
+      "requestState: belongs to no call of yours that waits. Call the tool again.",
+    );
+  if ("error" in answer) throw new sdk.ProtocolError(answer.error.code, answer.error.message);
+  return "questions" in answer ? askedOf(sdk, answer) : (answer.result as never);
+}
+
+/** Returns how calls of this gateway go on for agents whose answers came to another one. */
+export const goOnWith =
+  (held: HeldCalls<Settled>): GoOn =>
+  ({ state, owner, responses }) => {
+    const call = held.take(state, owner);
+    if (call === undefined) return undefined;
+    call.heard = undefined;
+    call.answer(responses);
+    return { abandon: () => call.abandon(), answer: nextAnswer(held, call) };
+  };
+
+/** JSON-RPC's code of an error that is none of the protocol's. */
+const internalError = -32603;
+
+async function nextAnswer(
+  held: HeldCalls<Settled>,
+  call: HeldCall<Settled>,
+): Promise<AnswerElsewhere> {
+  try {
+    const next = await call.next();
+    if ("outcome" in next) return { result: call.render(next.outcome) };
+    held.keep(call);
+    return next;
+  } catch (error) {
+    const { code } = Object(error) as { code?: unknown };
+    return {
+      error: {
+        code: typeof code === "number" ? code : internalError,
+        message: typeof code === "number" ? failureText(error) : "The gateway failed on this call.",
+      },
+    };
+  }
 }
 
 /** Begins a call that is new, and waits for its outcome or its next question. */
@@ -231,10 +289,9 @@ const withJoinedUris = (result: CallToolResult, server: UpstreamServer | undefin
 function answerOf(
   sdk: McpSdk,
   { outcome, joined }: { outcome: Settled; joined: UpstreamServer | undefined },
-) {
+): Readonly<Record<string, unknown>> {
   if (outcome instanceof GatewayError) return failed(outcome.message);
-  if (outcome.ok)
-    return withCharge({ ...outcome, result: withJoinedUris(outcome.result, joined) }) as never;
+  if (outcome.ok) return withCharge({ ...outcome, result: withJoinedUris(outcome.result, joined) });
   const { type, code, message } = outcome.failure;
   if (type === "protocol_error") throw new sdk.ProtocolError(code, message);
   return failed(`The server did not answer: ${message}`);

@@ -19,6 +19,9 @@ interface Heard {
   log(message: LoggingMessageNotification["params"]): void;
 }
 
+/** A result as agents receive it. */
+type Rendered = Readonly<Record<string, unknown>>;
+
 interface OpenQuestion {
   question: Question;
   answer(result: unknown): void;
@@ -28,6 +31,8 @@ interface OpenQuestion {
 /** A call in progress, whose server may ask the client for something. */
 export class HeldCall<Outcome> {
   readonly owner: string;
+  /** Renders its outcome for the agent that made it. Throws the protocol's error of a failed call. */
+  readonly render: (outcome: Outcome) => Rendered;
   readonly state = crypto.randomUUID();
   readonly controller = new AbortController();
   heard: Heard | undefined;
@@ -36,8 +41,9 @@ export class HeldCall<Outcome> {
   private asked = Promise.withResolvers<void>();
   private count = 0;
 
-  constructor(owner: string) {
+  constructor(owner: string, render: (outcome: Outcome) => Rendered) {
     this.owner = owner;
+    this.render = render;
   }
 
   /** Begins the call, unless it has begun. */

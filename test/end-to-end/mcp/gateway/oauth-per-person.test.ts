@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
+  startAskingUpstream,
+  type AskingUpstream,
+} from "../../../support/mcp-upstream/asking-upstream.ts";
+import { pollUntil } from "../../../support/poll-until.ts";
+import {
   startOauthUpstream,
   type OauthUpstream,
 } from "../../../support/mcp-upstream/oauth-upstream.ts";
@@ -15,16 +20,30 @@ let people: PeopledGateway;
 let upstream: OauthUpstream;
 let other: Browser;
 let second: TestGateway;
+const generations = ["legacy", "modern"] as const;
+const asked: AskingUpstream[] = [];
 const secrets = { owner: "", other: "" };
 
 describe.skipIf(!hasRedis)(`servers that people connect${redisMissing}`, () => {
   beforeAll(async () => {
     upstream = startOauthUpstream();
+    const asking = { legacy: startAskingUpstream("legacy"), modern: startAskingUpstream("modern") };
+    asked.push(...Object.values(asking));
     const storageUrl = await migratedDatabase();
     const changes: Partial<AppSettings> = {
       sharedUrl: await freshRedis(),
       mcp: {
         servers: [
+          ...generations.map((id) => ({
+            id,
+            name: id,
+            target: { transport: "streamable_http" as const, url: asking[id].url },
+            auth: { type: "none" as const },
+            allowedTools: null,
+            priceNanoUsd: 1_000_000n,
+            timeoutMs: undefined,
+            resultBytesMax: undefined,
+          })),
           {
             id: "mail",
             name: "Mail",
@@ -36,7 +55,7 @@ describe.skipIf(!hasRedis)(`servers that people connect${redisMissing}`, () => {
             resultBytesMax: undefined,
           },
         ],
-        allowedNetworks: [],
+        allowedNetworks: ["127.0.0.0/8"],
         maxRounds: 4,
       },
     };
@@ -54,6 +73,7 @@ describe.skipIf(!hasRedis)(`servers that people connect${redisMissing}`, () => {
     await people.stop();
     await second.stop();
     await upstream.stop();
+    for (const each of asked) await each.stop();
   });
 
   async function connect(
@@ -145,6 +165,73 @@ describe.skipIf(!hasRedis)(`servers that people connect${redisMissing}`, () => {
       expect(await whoami("other", { gateway })).toContain("is not connected");
     await connectAs(other, "ben");
     expect(await whoami("other", { gateway: second })).toBe("you are ben");
+  });
+
+  /** Connects an agent whose answers to questions reach the other gateway. */
+  async function connectAcross(server: string, agent: (typeof generations)[number]) {
+    const client = new Client(
+      { name: "agent", version: "1" },
+      {
+        capabilities: { elicitation: { form: {} } },
+        versionNegotiation: { mode: agent === "legacy" ? "legacy" : "auto" },
+      },
+    );
+    client.setRequestHandler("elicitation/create", () => ({
+      action: "accept",
+      content: { name: "Olga" },
+    }));
+    const isAnswer = (body: unknown): boolean =>
+      typeof body === "string" && (body.includes('"inputResponses"') || !body.includes('"method"'));
+    const url = new URL(`${people.gateway().origin}/mcp/${server}`);
+    let across = 0;
+    const transport = new StreamableHTTPClientTransport(url, {
+      requestInit: { headers: { authorization: `Bearer ${secrets.owner}` } },
+      fetch: (to, init) => {
+        if (!isAnswer(init?.body)) return fetch(to, init);
+        across += 1;
+        return fetch(second.origin + new URL(to).pathname, init);
+      },
+    });
+    await client.connect(transport);
+    return { client, across: () => across };
+  }
+
+  test.each(generations.flatMap((server) => generations.map((agent) => [server, agent] as const)))(
+    "a question of a server (%s) is answered by an agent (%s) at the other gateway",
+    async (server, agent) => {
+      const { client, across } = await connectAcross(server, agent);
+      const result = await client.callTool({ name: "name", arguments: {} });
+      expect(at(result, "content.0.text")).toBe("hello Olga" as never);
+      expect(across()).toBe(1);
+      await client.close();
+    },
+  );
+
+  test("a server that is registered at one gateway is heard of at the other", async () => {
+    let heard = 0;
+    const client = new Client(
+      { name: "agent", version: "1" },
+      { versionNegotiation: { mode: "legacy" } },
+    );
+    client.setNotificationHandler("notifications/tools/list_changed", () => {
+      heard += 1;
+    });
+    const streamed = Promise.withResolvers<void>();
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${second.origin}/mcp/all`), {
+        requestInit: { headers: { authorization: `Bearer ${secrets.owner}` } },
+        fetch: async (url, init) => {
+          const answer = await fetch(url, init);
+          if (init?.method === "GET") streamed.resolve();
+          return answer;
+        },
+      }),
+    );
+    await streamed.promise;
+    await people.owner.json("POST", "/mcp-servers", { id: "new", url: asked[0]?.url });
+    await pollUntil(() => heard > 0);
+    await client.close();
+    await people.owner.json("DELETE", "/mcp-servers/new");
   });
 
   test("a person who is not signed in comes to the link by way of the sign-in", async () => {
