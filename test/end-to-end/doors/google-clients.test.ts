@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-describe.each(googleGenaiVersions)("@google/genai in %s", (folder) => {
+describe.each(googleGenaiVersions)("@google/genai in %s", (folder, _version) => {
   const inFolder = hasGoogleGenai(folder) ? test : test.skip;
 
   const client = (): Promise<GoogleClient> =>
