@@ -94,6 +94,11 @@ export const writtenSections: readonly Section[] = [
         keywords: "anthropic python typescript messages claude client",
       },
       {
+        slug: "google-genai",
+        title: "Google Gen AI SDK",
+        keywords: "google gemini genai python typescript generateContent client vertex",
+      },
+      {
         slug: "ai-sdk",
         title: "AI SDK",
         keywords: "vercel ai sdk generateText streamText next.js",
@@ -106,6 +111,7 @@ export const writtenSections: readonly Section[] = [
         title: "Claude Code",
         keywords: "claude code anthropic_base_url agent terminal",
       },
+      { slug: "gemini-cli", title: "Gemini CLI", keywords: "gemini cli google agent terminal" },
       { slug: "codex", title: "Codex", keywords: "codex cli agent config.toml" },
       { slug: "opencode", title: "opencode", keywords: "opencode agent" },
       { slug: "aider", title: "aider", keywords: "aider agent" },

@@ -62,6 +62,8 @@ const queries: readonly (readonly [query: string, ...pages: string[]])[] = [
   ["come from openai api", "guides/from-openai", "guides/openai-sdk"],
   ["claude code", "guides/claude-code"],
   ["codex", "guides/codex"],
+  ["gemini cli", "guides/gemini-cli"],
+  ["google genai", "guides/google-genai"],
   ["cursor", "guides/editors"],
   ["vscode", "guides/editors"],
   ["continue extension", "guides/editors"],

@@ -55,7 +55,9 @@ const pages = [
 const snippets = pages.flatMap(snippetsOf);
 
 const python = (name: string): string => join(testClientsFolder, name);
-const hasPython = existsSync(python("python")) && existsSync(python("python-agents"));
+const hasPython = ["python", "python-agents", "python-google"].every((name) =>
+  existsSync(python(name)),
+);
 
 let gateway: GatewayProcess;
 let generationId = "";
@@ -137,7 +139,9 @@ const runners: Readonly<Record<string, (snippet: Snippet) => Promise<void>>> = {
     const folder = readersFolder();
     const packages = /^(?:from|import) (?:pydantic_ai|agents)\b/m.test(snippet.text)
       ? "python-agents"
-      : "python";
+      : snippet.text.includes("from google import")
+        ? "python-google"
+        : "python";
     writeFileSync(
       join(folder, "snippet.py"),
       `import sys; sys.path[:0] = ["${python(packages)}"]\n${filled(snippet)}`,
