@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
+import { RunHistory, runHistory, type RunStage } from "../../support/run-history.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { postChat } from "../process/support/ask.ts";
@@ -34,7 +36,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
   const ask = (
     gateway: GatewayProcess,
     secret: string,
-    { method = "POST", path, body }: { method?: string; path: string; body?: object },
+    { method = "POST", path, body }: { method?: string; path: string; body?: unknown },
   ): Promise<Response> =>
     fetch(`${gateway.url}/v1${path}`, {
       method,
@@ -133,6 +135,31 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
     );
     expect(Number(row?.["cost"])).toBe(nano(limit));
   }, 240_000);
+
+  test("no run of a random history passes its limit, and what it leaves goes back", async () => {
+    let asked = 0;
+    const stage: RunStage = {
+      unitUsd: 0.00001,
+      chat: request,
+      async ask(secret, method, path, body) {
+        const answer = await ask(gatewayOf((asked += 1)), secret, {
+          method,
+          path,
+          ...(body !== undefined && { body }),
+        });
+        return { status: answer.status, body: (await answer.json()) as unknown };
+      },
+      makeKey: async (limit) => (await createKey(nodes.gateways, { limit })).key,
+    };
+    await fc.assert(
+      fc.asyncProperty(runHistory, async (steps) => {
+        const history = await RunHistory.begin(stage);
+        for (const step of steps) await history.step(step);
+        await history.end();
+      }),
+      { numRuns: process.env["TEST_ENGINES"] === "all" ? 30 : 3, endOnFailure: true },
+    );
+  }, 600_000);
 
   test("each customer has its limit by itself at both gateways", async () => {
     await manage(nodes.gateways[0], "/budgets", {
