@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { changePreferences, preferencesQuery } from "../features/account/api.ts";
+import { changePreferences, preferencesQuery } from "../features/account/preferences.ts";
 import { type Alert, alertsQuery } from "../features/budgets/api.ts";
 import { useScope, useSession } from "../lib/session.ts";
 import style from "./shell.module.css";

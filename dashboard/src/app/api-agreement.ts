@@ -2,10 +2,10 @@ import type {
   Content,
   Explanation,
   Failures,
-  Generation,
   GenerationDetails,
   Histogram,
 } from "../features/activity/api.ts";
+import type { Generation } from "../features/activity/latest.ts";
 import type { Credits, ReferralProgram } from "../features/credits/api.ts";
 import type { Entry, Hub, Version } from "../features/hub/api.ts";
 import type { Key } from "../features/keys/api.ts";

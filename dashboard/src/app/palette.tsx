@@ -3,7 +3,7 @@ import { Dialog } from "@base-ui/react/dialog";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { latestQuery } from "../features/activity/api.ts";
+import { latestQuery } from "../features/activity/latest.ts";
 import { keysQuery } from "../features/keys/api.ts";
 import { modelsQuery } from "../features/models/api.ts";
 import { localTime, requestCost } from "../lib/format.ts";

@@ -5,7 +5,7 @@ import { Icon } from "./icon.tsx";
 import { Button, Skeleton } from "../ui/parts.tsx";
 import { RowMenu } from "../ui/row-menu.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
-import { ShortcutHelp, useShortcuts } from "./shortcuts.tsx";
+import { useShortcuts } from "./shortcuts.ts";
 import { useSession } from "../lib/session.ts";
 import style from "./shell.module.css";
 import { type Theme, chooseTheme, chosenTheme } from "../lib/theme.ts";
@@ -13,6 +13,9 @@ import { WorkspaceSwitch } from "./workspace-switch.tsx";
 
 // Loaded with the first use: it is not needed for the first paint.
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+const ShortcutHelp = lazy(async () => ({
+  default: (await import("./shortcut-help.tsx")).ShortcutHelp,
+}));
 
 /** The screens of the person who is signed in; none until it is known who that is. */
 function useVisibleGroups(): typeof groups {
@@ -126,12 +129,10 @@ function Overlays() {
         <span className={style.searchFurther}>or jump to</span>
         <kbd className={style.searchFurther}>Ctrl K</kbd>
       </Button>
-      {shown === "palette" ? (
-        <Suspense fallback={null}>
-          <Palette entries={entries} open onClose={close} />
-        </Suspense>
-      ) : null}
-      <ShortcutHelp entries={entries} open={shown === "help"} onClose={close} />
+      <Suspense fallback={null}>
+        {shown === "palette" ? <Palette entries={entries} open onClose={close} /> : null}
+        {shown === "help" ? <ShortcutHelp entries={entries} open onClose={close} /> : null}
+      </Suspense>
     </>
   );
 }

@@ -22,14 +22,13 @@ import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import {
   authRequest,
-  changePreferences,
   deleteAccount,
   endOtherSessions,
   endSession,
-  preferencesQuery,
   rename,
   sessionsQuery,
 } from "./api.ts";
+import { changePreferences, preferencesQuery } from "./preferences.ts";
 import { deviceOf } from "../../lib/device.ts";
 import { SignInCard } from "./sign-in-card.tsx";
 

@@ -20,9 +20,6 @@ export interface SignInMethod {
   created_at: string | null;
 }
 
-/** Preferences by name. */
-export type Preferences = Readonly<Record<string, unknown>>;
-
 /** Asks a route for signing in, which is not below the API's base. Throws `ApiError`. */
 export async function authRequest<Answer>(
   method: "GET" | "POST",
@@ -48,20 +45,6 @@ export const methodsQuery = queryOptions({
   queryKey: ["sign-in-methods"],
   queryFn: () => request<List<SignInMethod> & { two_factor: boolean }>("/session/sign-in-methods"),
 });
-export const preferencesQuery = queryOptions({
-  queryKey: ["preferences"],
-  staleTime: 60_000,
-  queryFn: async () =>
-    (await request<{ preferences: Preferences }>("/session/preferences")).preferences,
-});
-
-export const changePreferences = async (body: Preferences): Promise<Preferences> =>
-  (
-    await request<{ preferences: Preferences }>(
-      "/session/preferences",
-      sending("PATCH /session/preferences", body),
-    )
-  ).preferences;
 export const endSession = (id: string) => request(`/sessions/${id}`, { method: "DELETE" });
 export const endOtherSessions = () => request("/sessions", { method: "DELETE" });
 export const unlink = (id: string) =>

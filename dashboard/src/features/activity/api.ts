@@ -1,30 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ApiError, type List, queryOf, request, sending } from "../../lib/api.ts";
 import { type RangeSearch, rangeOf } from "../../lib/time.ts";
-
-/** A request as the log shows it. */
-export interface Generation {
-  id: string;
-  created_at: string;
-  key_id: string;
-  key_name: string | null;
-  app_title: string | null;
-  model: string;
-  requested_model: string;
-  provider_name: string | null;
-  status: string;
-  error: { code: string; status: number } | null;
-  finish_reason: string | null;
-  streamed: boolean;
-  attempts: number;
-  fallback: boolean;
-  tokens_prompt: number;
-  tokens_completion: number;
-  tokens_cached: number;
-  total_cost: number;
-  latency: number | null;
-  total_time: number | null;
-}
+import type { Generation } from "./latest.ts";
 
 /** Why a request cost what it did, and who served it. */
 export interface Explanation {
@@ -204,11 +181,6 @@ export const sessionQuery = (sessionId: string, createdAt: string) =>
       ),
     select: ({ data }) => data.toReversed(),
   });
-
-export const latestQuery = queryOptions({
-  queryKey: ["generations", "latest"],
-  queryFn: () => request<List<Generation>>("/analytics/generations?limit=6"),
-});
 
 /** The explanation of a request, from the path that has it. */
 export const explanationAt = (path: string) =>

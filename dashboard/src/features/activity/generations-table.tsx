@@ -3,13 +3,13 @@ import { wordOf } from "../../lib/words.ts";
 import { zoneName } from "../../lib/time.ts";
 import { Status, Button, Problem, Moment } from "../../ui/parts.tsx";
 import { RowButton, Table, type Column } from "../../ui/table.tsx";
-import type { Generation } from "./api.ts";
+import type { Generation } from "./latest.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Check } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import style from "../../ui/ui.module.css";
-import { changePreferences, preferencesQuery } from "../account/api.ts";
+import { changePreferences, preferencesQuery } from "../account/preferences.ts";
 
 const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
   failed: "bad",

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { Loaded } from "../../ui/parts.tsx";
-import { type Generation, type GenerationDetails, sessionQuery } from "./api.ts";
+import { type GenerationDetails, sessionQuery } from "./api.ts";
+import type { Generation } from "./latest.ts";
 import style from "./activity.module.css";
 
 /** A bar for when something was done within a whole, and for how long. Times are in milliseconds. */

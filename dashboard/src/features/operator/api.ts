@@ -2,12 +2,8 @@ import type { Bodies } from "../../lib/api-types.ts";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { type List, queryOf, request, type Sending } from "../../lib/api.ts";
 import type { Usage } from "../usage/api.ts";
-import {
-  type ActivityFilters,
-  type Generation,
-  explanationAt,
-  parametersOf,
-} from "../activity/api.ts";
+import { type ActivityFilters, explanationAt, parametersOf } from "../activity/api.ts";
+import type { Generation } from "../activity/latest.ts";
 
 /** Names of the plans. */
 type PlanId = NonNullable<Bodies["PATCH /admin/workspaces/{id}"]["plan"]>;

@@ -18,7 +18,7 @@ import {
   Status,
 } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
-import { latestQuery } from "../activity/api.ts";
+import { latestQuery } from "../activity/latest.ts";
 import { GenerationsTable } from "../activity/generations-table.tsx";
 import { creditsQuery } from "../credits/api.ts";
 import { sumOf, usageQuery, type Figure, type Usage } from "../usage/api.ts";

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useScope } from "../../lib/session.ts";
 import { Awaiting, Button, Card, Status, isAwaited } from "../../ui/parts.tsx";
-import { changePreferences, preferencesQuery } from "../account/api.ts";
+import { changePreferences, preferencesQuery } from "../account/preferences.ts";
 import { budgetsQuery } from "../budgets/api.ts";
 import { creditsQuery } from "../credits/api.ts";
 import { providerKeysQuery } from "../provider-keys/api.ts";

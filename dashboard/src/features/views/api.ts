@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { changePreferences, preferencesQuery } from "../account/api.ts";
+import { changePreferences, preferencesQuery } from "../account/preferences.ts";
 
 /** Pages whose filters can be saved. */
 export type ViewPage = "activity" | "usage";
