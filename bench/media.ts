@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { provider, startGateway, testLlmKey } from "../test/support/gateway.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./results.ts";
+import { reportPictures, serveRelay } from "./media/pictures.ts";
 import { chatMs, startMediaUpstream, speechOf, upload, wavOf } from "./media/traffic.ts";
 
 /** Resident megabytes that all the uploads or all the streams may take. */
@@ -13,6 +14,7 @@ const { values: options } = parseArgs({
     mb: { type: "string", default: "25" },
     streams: { type: "string", default: "200" },
     serve: { type: "string" },
+    relay: { type: "string" },
   },
 });
 
@@ -36,7 +38,11 @@ async function serve(upstream: string): Promise<void> {
         },
         api_key: "k",
         models: [
-          { id: "bench/chat", context_length: 8_192, pricing: { prompt: "1", completion: "1" } },
+          {
+            id: "bench/chat",
+            context_length: 8_192,
+            pricing: { prompt: "1", completion: "1", image_output: "1" },
+          },
           {
             id: "bench/listen",
             surface: "transcriptions",
@@ -121,6 +127,15 @@ async function measure(): Promise<void> {
         work: () => Promise.all(times(options.streams).map(() => speechOf(origin))),
       }),
     ];
+    const relay = Bun.spawn([process.execPath, import.meta.path, "--relay", upstream.url], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    const relayed = (await relay.stdout.getReader().read()).value;
+    const url = new TextDecoder().decode(relayed).trim();
+    if (!(await reportPictures(measured, { url, pid: relay.pid }))) process.exitCode = 1;
+    relay.kill();
+    await relay.exited;
     if (Math.max(...peaks) > barMb) {
       console.error(`above ${barMb} MB`);
       process.exitCode = 1;
@@ -132,5 +147,6 @@ async function measure(): Promise<void> {
   }
 }
 
-if (options.serve === undefined) await measure();
-else await serve(options.serve);
+if (options.relay !== undefined) serveRelay(options.relay);
+else if (options.serve !== undefined) await serve(options.serve);
+else await measure();

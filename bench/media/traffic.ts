@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { testLlmKey } from "../../test/support/gateway.ts";
+import { pictureStream } from "./pictures.ts";
 
 /** Bytes that a client writes at once. */
 const pieceBytes = 256 * 1024;
@@ -27,6 +28,7 @@ export function wavOf(bytes: number): Buffer {
 
 /** Starts an upstream that drops what it reads and speaks slowly. */
 export function startMediaUpstream(): { url: string; stop(): void } {
+  const picture = pictureStream(4_000_000);
   const server = Bun.serve({
     port: 0,
     maxRequestBodySize: 1024 ** 3,
@@ -34,7 +36,9 @@ export function startMediaUpstream(): { url: string; stop(): void } {
     async fetch(request) {
       const { pathname } = new URL(request.url);
       if (pathname.endsWith("/audio/speech")) return new Response(slowSound());
-      for await (const _ of request.body ?? []);
+      if (pathname.endsWith("/chat/completions") && (await request.text()).includes("a picture"))
+        return new Response(picture, { headers: { "content-type": "text/event-stream" } });
+      if (!request.bodyUsed) for await (const _ of request.body ?? []);
       return pathname.endsWith("/audio/transcriptions")
         ? Response.json({ text: "heard", usage: { type: "duration", seconds: 1 } })
         : Response.json(completion);

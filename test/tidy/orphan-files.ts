@@ -14,6 +14,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/batches.ts": "npm run bench:batches",
   "bench/media.ts": "npm run bench:media",
   "bench/media/traffic.ts": "bench/media.ts",
+  "bench/media/pictures.ts": "bench/media.ts",
   "bench/sockets.ts": "npm run bench:sockets",
   "bench/files-touched.ts": "npm run bench:files",
   "bench/files-touched/scene.ts": "bench/files-touched.ts",
