@@ -193,27 +193,47 @@ function translate(
       return readAnswer(response, { client, answering });
     },
     usageOfFailure: (answer) => upstream.usageOfFailure?.(answer),
-    createRelay(options) {
-      const reader = new AnswerReader(upstream.createStreamDecoder(decoding), options);
-      const writer = new TranslatedWriter({
-        ...options,
-        reader,
-        answerLosses: new AnswerLosses(client, answering),
-        encoder: client.createStreamEncoder({
-          ...answering,
-          ...options.shown,
-          inputTokens: options.inputTokens,
-          ...knownFacts(options),
-        }),
-        pingFrame: client.pingFrame ?? ": ping\n",
-        traceId: request.traceId,
-        signatures: request.signatures,
-        lateSeals,
-        nowSeconds: request.nowSeconds,
-      });
-      return new Relay(reader, writer);
-    },
+    createRelay: (options) =>
+      translatedRelay(options, { request, client, upstream, decoding, answering, lateSeals }),
   };
+}
+
+/** Returns the relay of a stream between two dialects. */
+function translatedRelay(
+  options: RelayOptions,
+  {
+    request: { traceId, signatures, nowSeconds },
+    client,
+    upstream,
+    decoding,
+    answering,
+    lateSeals,
+  }: DialectPair & {
+    request: Pick<ClientRequest, "traceId" | "signatures" | "nowSeconds">;
+    decoding: DecodeContext;
+    answering: ResponseContext;
+    lateSeals: LateSeals | undefined;
+  },
+): Relay {
+  const reader = new AnswerReader(upstream.createStreamDecoder(decoding), options);
+  const encoder = client.createStreamEncoder({
+    ...answering,
+    ...options.shown,
+    inputTokens: options.inputTokens,
+    ...knownFacts(options),
+  });
+  const writer = new TranslatedWriter({
+    ...options,
+    reader,
+    encoder,
+    answerLosses: new AnswerLosses(client, answering),
+    pingFrame: client.pingFrame ?? ": ping\n",
+    traceId,
+    signatures,
+    lateSeals,
+    nowSeconds,
+  });
+  return new Relay(reader, writer);
 }
 
 /** Returns the client's headers that no provider of another dialect can act upon. */

@@ -5,6 +5,7 @@ export type Query = (text: string) => Promise<readonly Record<string, unknown>[]
 
 type Statement = ClosedTables["account_statements"];
 
+/** A link of the chain over closed transfers, as its row has it. */
 export type Link = ClosedTables["closed_links"];
 
 /** The most closed transfers that one query reads. */

@@ -28,6 +28,7 @@ function plainOf(message: Exclude<Message, { role: "system" }>): string {
   return `${ids.join(" ")}\n${textOf(message)}`;
 }
 
+/** Returns the texts of a message as one, without the white space around it. */
 export const textOf = ({ parts }: { parts: readonly { type: string; text?: unknown }[] }): string =>
   parts
     .map((part) => (part.type === "text" ? String(part.text) : ""))

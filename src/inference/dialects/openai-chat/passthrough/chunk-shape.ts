@@ -39,7 +39,7 @@ interface ShapedChunk {
 /** A chunk as the client gets it. */
 interface ShownChunk {
   text: string;
-  /** Whether the choices were written anew, so that escapes in them may differ. */
+  /** Whether the choices were written again, so that escapes in them may differ. */
   isRewritten: boolean;
 }
 

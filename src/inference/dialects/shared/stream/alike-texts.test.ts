@@ -178,7 +178,7 @@ describe("what the client is sent of similar events", () => {
     expect(shownOf(taught(false), came("\\u00e9 end", "a9"))).toBe(sent("\\u00e9 end", "a9"));
   });
 
-  test("has texts written anew where those were", () => {
+  test("has texts written again where those were", () => {
     expect(shownOf(taught(true), came('\\u00e9 \\" end'))).toBe(sent('é \\" end'));
   });
 

@@ -26,7 +26,7 @@ interface AlikeRun<Said extends Spoken> {
 /** What the client was sent of an event. */
 export interface ShownEvent {
   frame: string;
-  /** Whether the text was written anew, so that its escapes may differ from the upstream's. */
+  /** Whether the text was written again, so that its escapes may differ from the upstream's. */
   isRewritten: boolean;
 }
 
@@ -58,7 +58,7 @@ interface Form<Said extends Spoken> {
 interface ShownForm {
   came: Pieces;
   sent: Pieces;
-  /** Whether texts are written anew. */
+  /** Whether texts are written again. */
   isRewritten: boolean;
 }
 

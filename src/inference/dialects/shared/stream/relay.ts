@@ -32,7 +32,7 @@ export interface StreamWriter {
   writeText?(part: TextPart): string;
   /**
    * Returns what the client was sent of the latest event, from which similar ones are written;
-   * undefined where that cannot be said. Absent where each text is written anew.
+   * undefined where that cannot be said. Absent where each text is written again.
    */
   latestShown?(): ShownEvent | undefined;
   /** Charges, and returns the frames that end a complete stream. */
