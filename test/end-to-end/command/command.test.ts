@@ -42,6 +42,21 @@ describe("the command beside a running gateway", () => {
     expect(jsonOf(shown)).toMatchObject({ external_id: "shop", remaining: 2.5 });
   });
 
+  test("creates, lists and shows teams, and keys in them", async () => {
+    const named = ["--limit", "5", "--period", "weekly", "--zone", "Europe/Berlin"];
+    const made = jsonOf(
+      await runCommand(["--json", "teams", "create", "Research", ...named], online()),
+    );
+    expect(made).toMatchObject({ limit: 5, period: "weekly", time_zone: "Europe/Berlin" });
+    const id = String(at(made, "id"));
+    const key = await runCommand(["--json", "keys", "create", "notebook", "--team", id], online());
+    expect(jsonOf(key)).toMatchObject({ data: { team_id: id } });
+    const listed = await runCommand(["teams", "list"], online());
+    expect(listed.stdout).toMatch(/Research +\$5 weekly +\$0 +\$5 +0 +1 +all/);
+    const stranger = await runCommand(["teams", "add", "Research", "a@example.com"], online());
+    expect(stranger.exitCode).not.toBe(0);
+  });
+
   test("lists, shows, extends and ends runs", async () => {
     const made: unknown = await (
       await fetch(`${gateway.url}/v1/runs`, {
