@@ -22,7 +22,11 @@ export type NewBatch = Pick<
   | "inputFileId"
   | "outputExpiresSeconds"
   | "metadata"
-> & { windowMs: number };
+> & {
+  windowMs: number;
+  /** The number of its lines, where it is known before they are checked. */
+  total?: number;
+};
 
 /** Which batches of a workspace to list, newest first. */
 export interface BatchQuery {
@@ -71,7 +75,7 @@ export class BatchStore {
       output_file_id: null,
       error_file_id: null,
       output_expires_s: asked.outputExpiresSeconds,
-      total: 0,
+      total: asked.total ?? 0,
       completed: 0,
       failed: 0,
       cost_nano: 0,

@@ -136,6 +136,7 @@ export const createMessageBatch = defineEndpoint<BatchDependencies, undefined, {
       completionWindow: "24h",
       windowMs: 24 * hourMs,
       inputFileId,
+      total: (body["requests"] as unknown[]).length,
       outputExpiresSeconds: (resultDays * dayMs) / 1_000,
       metadata: null,
     } as const;

@@ -229,6 +229,7 @@ describe("Anthropic's client", () => {
       await Bun.sleep(50);
       batch = await anthropic.messages.batches.retrieve(made.id);
     }
+    expect(made.request_counts).toMatchObject({ processing: 2, succeeded: 0 });
     expect(batch.results_url).toBe(`${gateway.origin}/v1/messages/batches/${made.id}/results`);
     expect(batch.request_counts).toMatchObject({ processing: 0, succeeded: 1, errored: 1 });
     const results = [];
