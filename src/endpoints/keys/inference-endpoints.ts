@@ -14,6 +14,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/responses/:id/input_items",
   "/completions",
   "/openai/deployments/:name/chat/completions",
+  "/ollama/v1/chat/completions",
   "/embeddings",
   "/v2/embed",
   "/rerank",

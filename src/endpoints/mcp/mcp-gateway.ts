@@ -178,9 +178,11 @@ export const mcpGateway = defineEndpoint({
 const newerRevision = "2026-07-28";
 
 /** Throws for a request that asks for no stream of events, or for one that its revision has not. */
-function assertListens({ request: { headers } }: RequestContext): void {
+function assertListens({ request: { headers, method } }: RequestContext): void {
   const isNewer = (headers.get("mcp-protocol-version") ?? "") >= newerRevision;
-  if (!isNewer && headers.get("accept")?.includes("text/event-stream")) return;
+  // HEAD is answered as GET is, and its stream would have no reader.
+  const isGet = method === "GET";
+  if (isGet && !isNewer && headers.get("accept")?.includes("text/event-stream")) return;
   throw new GatewayError(
     "method_not_allowed",
     isNewer

@@ -163,6 +163,12 @@ test.each([
   expect(await refused.json()).toMatchObject({ jsonrpc: "2.0", id: null });
 });
 
+test("HEAD opens no stream", async () => {
+  const headers = { authorization: `Bearer ${testLlmKey}`, accept: "text/event-stream" };
+  const answer = await fetch(`${gateway.origin}/mcp/all`, { method: "HEAD", headers });
+  expect(answer.status).toBe(405);
+});
+
 test("a credential has 32 streams at once, and a draining gateway ends them", async () => {
   const secret = textAt(await account("POST", "/keys", { name: "many" }), "key");
   const headers = { authorization: `Bearer ${secret}` };
