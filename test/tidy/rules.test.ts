@@ -53,6 +53,20 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
     },
     ["src/billing is in a cycle of rooms: billing -> identity -> billing"],
   ],
+  [
+    "ideas a file",
+    { "src/billing/ledger/take-hold.ts": "export class RetryBudget {}" },
+    ["src/billing/ledger/take-hold.ts:1 hides the class RetryBudget"],
+  ],
+  [
+    "ideas a file",
+    {
+      "src/billing/ledger/retry-budget.ts": "export class RetryBudget {}\nclass SpentError {}",
+      "src/billing/ledger/sse-decoder.ts": "export class SSEDecoder {}",
+      "src/cli/a.ts": "class Other {}",
+    },
+    [],
+  ],
   ["no room cycles", { "src/billing/a.ts": 'import type { B } from "../identity/keys/b.ts";' }, []],
   [
     "layer imports",

@@ -5,6 +5,7 @@ import { docComments } from "./doc-comments.ts";
 import { documentPaths } from "./document-paths.ts";
 import { endpointTable, testedEndpoints } from "./endpoint-table.ts";
 import { fileNames } from "./file-names.ts";
+import { ideasAFile } from "./ideas-a-file.ts";
 import { importCycles, roomCycles } from "./import-cycles.ts";
 import { importExtensions } from "./import-extensions.ts";
 import { layerImports } from "./layer-imports.ts";
@@ -29,6 +30,7 @@ export const rules: readonly Rule[] = [
   bannedCalls,
   noAny,
   fileNames,
+  ideasAFile,
   sameDialectFiles,
   dialectQuestions,
   wireFields,
