@@ -9,6 +9,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { AccountCaller, KnownCaller } from "../../identity/keys/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { assertMayHold } from "./key-team.ts";
 import { accountBodyBytesMax, neverCached, workspaceOf } from "../account/account-fields.ts";
 import { assertNoRights } from "./operator-rights.ts";
 import {
@@ -289,10 +290,14 @@ export const createChildOfKey = defineEndpoint({
     "DELETE /keys/{hash} deletes one.",
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
-  handle: (
+  async handle(
     context,
-    deps: KeyObjectServices & Pick<Dependencies, "llmKeyMinter" | "llmKeyEditor">,
-  ) => answerChild(context, deps, parentOf(context, deps)),
+    deps: KeyObjectServices & Pick<Dependencies, "llmKeyMinter" | "llmKeyEditor" | "teamStore">,
+  ) {
+    const parent = parentOf(context, deps);
+    await assertMayHold(context.caller, parent, deps);
+    return answerChild(context, deps, parent);
+  },
 });
 
 /** Deletes a key that the calling one created. */

@@ -1,5 +1,6 @@
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { scopesHeld } from "../../identity/keys/caller.ts";
+import type { SessionCaller } from "../../identity/people/sessions.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { coversScope, type Scope } from "../../identity/keys/scopes.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -53,4 +54,43 @@ export function assertMayMove(
       metadata: { required_scope: teamScope, granted_scopes: [...scopesHeld(caller)] },
     },
   );
+}
+
+/**
+ * Throws `forbidden` where a person may only use what belongs to their teams, so that what they open
+ * for the whole workspace would pass the limits of those.
+ */
+export async function assertBoundToNoTeam(
+  { workspace, user }: SessionCaller,
+  { teamStore }: Pick<Dependencies, "teamStore">,
+): Promise<void> {
+  const bound = await teamStore.bindingTeams({
+    workspaceId: workspace.id,
+    userId: user.id,
+  });
+  if (bound.length === 0) return;
+  throw new GatewayError(
+    "forbidden",
+    "You belong to a team, whose limit bounds your runs. Open this one with a key of the team.",
+    { metadata: { team_ids: bound } },
+  );
+}
+
+/**
+ * Throws `forbidden` where a person would get the secret of a key, or of one that it creates, which
+ * belongs to no team of theirs: it would pass the limits of those.
+ */
+export async function assertMayHold(
+  caller: AccountCaller,
+  key: LlmKey | undefined,
+  { teamStore, directory }: Pick<Dependencies, "teamStore" | "directory">,
+): Promise<void> {
+  if (caller.kind !== "session" || key === undefined) return;
+  const { workspace, user } = caller;
+  const bound = await teamStore.bindingTeams({ workspaceId: workspace.id, userId: user.id });
+  const teamId = key.teamId ?? directory.llmKeyById(key.parentKeyId ?? "")?.teamId;
+  if (bound.length === 0 || (typeof teamId === "string" && bound.includes(teamId))) return;
+  throw new GatewayError("forbidden", "This key belongs to no team of yours.", {
+    metadata: { team_ids: bound },
+  });
 }

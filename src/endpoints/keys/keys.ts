@@ -26,7 +26,7 @@ import {
 } from "../account/account-fields.ts";
 import { assertRoomForChild, assertTeamOfParent, assertWithin, childFields } from "./child-keys.ts";
 import { inferenceEndpoints } from "./inference-endpoints.ts";
-import { assertMayMove, teamIdOf } from "./key-team.ts";
+import { assertMayHold, assertMayMove, teamIdOf } from "./key-team.ts";
 import { givingOperator, holderOf, rightsAfterChange, tellRights } from "./operator-rights.ts";
 import {
   allowedEndpointsField,
@@ -465,13 +465,14 @@ export const rotateKey = defineEndpoint({
   async handle(
     context,
     deps: KeyObjectServices &
-      Pick<Dependencies, "operatorWorkspaceId" | "llmKeyEditor" | "security">,
+      Pick<Dependencies, "operatorWorkspaceId" | "llmKeyEditor" | "security" | "teamStore">,
   ) {
     const { grace_seconds: graceSeconds = 0 } = context.body;
     const grace =
       graceSeconds === 0 ? {} : { previousUntilMs: deps.clock.nowMs() + graceSeconds * 1_000 };
     const reference = changeableKey(context, deps);
     const before = deps.directory.llmKeyByHash(reference.hash);
+    await assertMayHold(callerOf(context), before, deps);
     const { secret, key } = await deps.llmKeyEditor.rotate(reference, {
       ...grace,
       ...holderOf(callerOf(context)),

@@ -15,6 +15,7 @@ import {
   unknownCursor,
 } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { assertBoundToNoTeam } from "../keys/key-team.ts";
 import { limitField } from "../keys/llm-key-object.ts";
 import { degradeSchema, loopGuardSchema, runObject, runObjects, runSchema } from "./run-object.ts";
 import { runTree, runTreeSchema } from "./run-tree.ts";
@@ -111,8 +112,12 @@ export const createRun = defineEndpoint({
     "insufficient_balance.",
   body: newRunSchema,
   response: () => z.object({ key: z.string(), data: runSchema() }),
-  async handle(context, deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock">) {
+  async handle(
+    context,
+    deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock" | "teamStore">,
+  ) {
     const caller: RunOpener = context.caller;
+    if (caller.kind === "session") await assertBoundToNoTeam(caller, deps);
     const { run, secret } = await deps.runs.editor.open(caller, newRunOf(context.body));
     context.changed = run.id;
     return context.json(

@@ -135,6 +135,7 @@ beforeAll(async () => {
     llmKeyEditor: new LlmKeyEditor({ ...parts, store: llmKeys }),
     managementKeyEditor,
     endpointPaths: new EndpointPaths(endpoints),
+    teamStore: { bindingTeams: () => Promise.resolve([]) },
     operatorWorkspaceId: homeOf("usr_boss"),
     security: { auditLog: { tell: () => Promise.resolve() } },
     ledger: {

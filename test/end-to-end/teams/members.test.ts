@@ -71,6 +71,22 @@ test("a member of a team creates keys in their teams alone", async () => {
     expect(refused.status).toBe(403);
     expect(at(await refused.json(), "error.metadata.team_ids")).toEqual([first, second]);
   }
+  const run = await browser.api("POST", "/runs", { name: "r", limit: 1 });
+  expect([run.status, at(await run.json(), "error.metadata.team_ids")]).toEqual([
+    403,
+    [first, second],
+  ]);
+  // Nor does the secret of another key, or of its child, become theirs.
+  const others = await scene.owner.json("POST", "/keys", { name: "k", team_id: foreign });
+  const apart = await scene.owner.json("POST", "/keys", { name: "k" });
+  for (const made of [others, apart])
+    for (const [path, body] of [["rotate"], ["children", { name: "c" }]] as const) {
+      const asked = `/keys/${textAt(made, "data.hash")}/${path}`;
+      expect((await browser.api("POST", asked, body)).status).toBe(403);
+    }
+  const mine = await scene.owner.json("POST", "/keys", { name: "k", team_id: second });
+  const rotated = await browser.json("POST", `/keys/${textAt(mine, "data.hash")}/rotate`);
+  expect(at(rotated, "data.team_id")).toBe(second);
   // A key for a customer is no way around the team.
   await browser.json("POST", "/customers", { external_id: "shop" });
   const sold = await browser.json("POST", "/customers/shop/keys", { name: "k" });
