@@ -61,7 +61,7 @@ function decodeInstructions(body: RequestFields): SystemMessage[] {
  */
 class ContentDecoder {
   readonly messages: Message[] = [];
-  private unanswered: ToolCallPart[] = [];
+  private readonly calls = new CalledNames();
   private callCount = 0;
   private turn: TurnDecoder | undefined;
 
@@ -86,7 +86,7 @@ class ContentDecoder {
       const { parts } = this.turn;
       this.messages.push(writtenAt(content.path, { role: "assistant", parts }));
     }
-    this.unanswered.push(...this.turn.add(partsOf(content)));
+    for (const call of this.turn.add(partsOf(content))) this.calls.note(call);
   }
 
   private addSaid(content: RequestFields): void {
@@ -116,21 +116,45 @@ class ContentDecoder {
     );
     const name = response.string("name");
     const id = response.string("id") || undefined;
-    const index = this.unanswered.findIndex((call) =>
-      id === undefined ? call.name === name : call.id === id,
-    );
-    const call = index < 0 ? undefined : this.unanswered.splice(index, 1)[0];
+    const answered = this.calls.answer({ id, name });
     const { parts, isError } = resultParts(response);
     return writtenAt(
       part.path,
       withoutUndefined<ToolMessage>({
         role: "tool",
-        toolCallId: id ?? call?.id ?? `call_${name ?? "unknown"}`,
+        toolCallId: answered ?? `call_${name ?? "unknown"}`,
         name,
         parts,
         isError,
       }),
     );
+  }
+}
+
+/** The calls of a conversation by their names, for results that have no id. */
+class CalledNames {
+  private readonly answered = new Set<string>();
+  private readonly byName = new Map<string, { ids: string[]; next: number }>();
+
+  note({ id, name }: ToolCallPart): void {
+    const calls = this.byName.get(name);
+    if (calls === undefined) this.byName.set(name, { ids: [id], next: 0 });
+    else calls.ids.push(id);
+    this.answered.delete(id);
+  }
+
+  /** Returns the id of the call that a result is for, and notes that it has one. */
+  answer({ id, name }: { id: string | undefined; name: string | undefined }): string | undefined {
+    const answered = id ?? this.nextOf(name ?? "");
+    if (answered !== undefined) this.answered.add(answered);
+    return answered;
+  }
+
+  private nextOf(name: string): string | undefined {
+    const calls = this.byName.get(name);
+    if (calls === undefined) return undefined;
+    while (this.answered.has(calls.ids[calls.next] ?? "")) calls.next += 1;
+    return calls.ids[calls.next];
   }
 }
 

@@ -17,7 +17,7 @@ import {
   type TargetRoute,
   type WholeAnswer,
 } from "../../shared/passthrough.ts";
-import { asArray, asNumber, asObject, asString } from "../../shared/wire-fields.ts";
+import { asArray, asNumber, asObject, asString, objectsIn } from "../../shared/wire-fields.ts";
 import { decodeResponse } from "../decode-response.ts";
 import { encodeResponse } from "../encode-response.ts";
 import { needsSignatures } from "../encode-state.ts";
@@ -74,19 +74,22 @@ function withCap(text: string, { config, cap }: { config: JsonObject; cap: numbe
 }
 
 /**
- * Returns the conversation with the signatures that Google accepts: those that carry another
- * vendor's reasoning are removed together with the thoughts before them, and a step that begins
- * with an unsigned call is marked as such, which newer models require. Undefined where the client's
- * own text can stay as it is.
+ * Returns the conversation as Google accepts it. Signatures that carry another vendor's reasoning
+ * are removed together with the thoughts before them, and a step that begins with an unsigned call
+ * is marked as such, which newer models require. A call in a turn of several contents, which chats
+ * keep of a stream, is put into one with what comes before it. Undefined where the client's own text
+ * can stay as it is.
  */
 function fitSignatures(
   text: string,
   { contents, route }: { contents: unknown; route: TargetRoute["route"] },
 ): readonly unknown[] | undefined {
-  const marks = text.includes('"functionCall"') && needsSignatures(route.upstreamModel);
-  if (!Array.isArray(contents) || (!marks && !text.includes('"Z3cxO'))) return undefined;
-  let isChanged = false;
-  const fitted = contents.map((content: unknown) => {
+  const hasCalls = text.includes('"functionCall"');
+  const marks = hasCalls && needsSignatures(route.upstreamModel);
+  if (!Array.isArray(contents) || (!hasCalls && !text.includes('"Z3cxO'))) return undefined;
+  const turns = wholeTurns(contents);
+  let isChanged = turns.length < contents.length;
+  const fitted = turns.map((content) => {
     const fields = asObject(content);
     const parts = asArray(fields?.parts);
     if (fields?.role !== "model" || parts === undefined) return content;
@@ -96,6 +99,33 @@ function fitSignatures(
     return { ...fields, parts: own };
   });
   return isChanged ? fitted.filter((content) => !isEmptied(content)) : undefined;
+}
+
+const hasCall = (content: unknown): boolean =>
+  objectsIn(asObject(content)?.parts).some((part) => part.functionCall !== undefined);
+
+/**
+ * Returns the contents with the ones of a turn of the model joined where it makes calls: Google
+ * answers "function call turn comes immediately after a user turn" otherwise.
+ */
+function wholeTurns(contents: readonly unknown[]): readonly unknown[] {
+  const turns: unknown[] = [];
+  let turn: unknown[] = [];
+  const end = (): void => {
+    const [first, ...others] = turn;
+    const parts = (): unknown[] => turn.flatMap((one) => asArray(asObject(one)?.parts) ?? []);
+    if (others.some(hasCall)) turns.push({ ...asObject(first), parts: parts() });
+    else for (const content of turn) turns.push(content);
+    turn = [];
+  };
+  for (const content of contents)
+    if (asObject(content)?.role === "model") turn.push(content);
+    else {
+      end();
+      turns.push(content);
+    }
+  end();
+  return turns;
 }
 
 const isEmptied = (content: unknown): boolean => {
