@@ -2,6 +2,7 @@ import {
   chatFormat,
   chatTool,
   claudeTool,
+  geminiTool,
   responsesTool,
   schemaOf,
 } from "../../../support/strict-vendors/samples.ts";
@@ -10,7 +11,8 @@ import type { Fields } from "../support/json-value.ts";
 /** A request as clients of one dialect send it. */
 interface ClientCase {
   what: string;
-  path: "/chat/completions" | "/messages" | "/responses";
+  /** The path, or the dialect whose path names the model. */
+  path: "/chat/completions" | "/messages" | "/responses" | "google-generate";
   body: Fields;
 }
 
@@ -73,7 +75,25 @@ const callItems: Fields[] = [
   { type: "function_call_output", call_id: "call_1", output: "21" },
 ];
 
-/** What agents and applications send, in the three dialects. */
+const gemini = (what: string, more: Fields, turns: readonly Fields[] = [asked]): ClientCase => ({
+  what: `generateContent: ${what}`,
+  path: "google-generate",
+  body: { contents: turns, ...more },
+});
+const asked = { role: "user", parts: [{ text: "Answer in JSON: how warm is it?" }] };
+const geminiCall = { functionCall: { name: "look_up", args: { city: "Bern" } } };
+/** Google's text for a signature that its client does not have. */
+const unsigned = { thoughtSignature: "skip_thought_signature_validator" };
+const geminiTurns = (...parts: Fields[]): Fields[] => [
+  asked,
+  ...parts.map((part) => ({ role: "model", parts: [part] })),
+  {
+    role: "user",
+    parts: [{ functionResponse: { name: "look_up", response: { output: "21" } } }],
+  },
+];
+
+/** What agents and applications send, in the four dialects. */
 export const clientRequests: readonly ClientCase[] = [
   chat("a question", {}),
   chat("a stream", { stream: true, stream_options: { include_usage: true } }),
@@ -127,4 +147,34 @@ export const clientRequests: readonly ClientCase[] = [
     text: { format: { type: "json_schema", name: "answer", schema, strict: false } },
   }),
   responses("sampling", { temperature: 0.3, max_output_tokens: 700 }),
+  gemini("a question", { systemInstruction: { parts: [{ text: "Be brief." }] } }),
+  gemini("Gemini CLI", {
+    stream: true,
+    tools: [geminiTool()],
+    generationConfig: { temperature: 1, topP: 0.95, thinkingConfig: { includeThoughts: true } },
+  }),
+  gemini("a level", { generationConfig: { thinkingConfig: { thinkingLevel: "LOW" } } }),
+  gemini(
+    "a history of calls, of which one has no signature",
+    { tools: [geminiTool()] },
+    geminiTurns({ ...geminiCall, ...unsigned }),
+  ),
+  gemini(
+    "a streamed history of thoughts of another model",
+    { tools: [geminiTool()] },
+    geminiTurns(
+      { text: "Hm.", thought: true },
+      { text: "Let me" },
+      { text: " " },
+      { text: "look." },
+      { ...geminiCall, thoughtSignature: "CioBVKhc7nQ=" },
+    ),
+  ),
+  gemini("a schema", {
+    generationConfig: { responseMimeType: "application/json", responseJsonSchema: schema },
+  }),
+  gemini("sampling and safety", {
+    generationConfig: { temperature: 0.3, topK: 40, maxOutputTokens: 700, seed: 7 },
+    safetySettings: [{ category: "HARM_CATEGORY_HARASSMENT", threshold: "OFF" }],
+  }),
 ];
