@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { facts, linkButton } from "./message-page.ts";
-import type { Page } from "./page.ts";
+import type { Html, Page } from "./page.ts";
 
 /** A model as it is shown publicly. */
 export interface CatalogEntry {
@@ -91,41 +91,51 @@ function found(entries: readonly CatalogEntry[], { words, order }: CatalogSearch
 }
 
 /** Returns the head of a column of some classes, as a link that sorts by it. */
-function sortHead(order: Order, search: CatalogSearch, kind: string) {
+function sortHead(order: Order, search: CatalogSearch, kind: string): Html {
   const { words } = search;
+  const { label, isDown } = orders[order];
   const query = new URLSearchParams({ ...(words === "" ? {} : { q: words }), sort: order });
-  const direction = orders[order].isDown ? "descending" : "ascending";
-  const sorted = search.order === order ? html` aria-sort="${direction}"` : "";
-  const mark = search.order === order ? (orders[order].isDown ? " ↓" : " ↑") : "";
-  return html`<th scope="col"${kind === "" ? "" : html` class="${kind}"`}${sorted}><a href="/catalog?${String(query)}">${orders[order].label}</a>${mark}</th>`;
+  const isSorted = search.order === order;
+  const sorted = isSorted ? html` aria-sort="${isDown ? "descending" : "ascending"}"` : "";
+  const classes = kind === "" ? "" : html` class="${kind}"`;
+  const arrow = isSorted ? (isDown ? " ↓" : " ↑") : "";
+  return html`<th scope="col"${classes}${sorted}><a href="/catalog?${String(query)}">${label}</a>${arrow}</th>`;
 }
 
-function catalogTable(entries: readonly CatalogEntry[], search: CatalogSearch) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Models and prices"><table><thead><tr>${sortHead("name", search, "")}
-${sortHead("context", search, "amount further")}${sortHead("input", search, "amount")}${sortHead("output", search, "amount")}</tr></thead>
-<tbody>${entries.map(
-    ({ id, name, contextLength, inputPrice, outputPrice }) =>
-      html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td><td class="amount further">${contextLength > 0 ? count.format(contextLength) : "–"}</td>
-<td class="amount">${price(inputPrice)}</td><td class="amount">${price(outputPrice)}</td></tr>`,
-  )}</tbody></table></div>`;
-}
+const tokens = (length: number): string => (length > 0 ? count.format(length) : "–");
+
+const modelRow = ({ id, name, contextLength, inputPrice, outputPrice }: CatalogEntry): Html =>
+  html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td>
+<td class="amount further">${tokens(contextLength)}</td><td class="amount">${price(inputPrice)}</td>
+<td class="amount">${price(outputPrice)}</td></tr>`;
+
+const catalogTable = (entries: readonly CatalogEntry[], search: CatalogSearch): Html =>
+  html`<div class="scroll" tabindex="0" role="region" aria-label="Models and prices"><table><thead><tr>
+${sortHead("name", search, "")}${sortHead("context", search, "amount further")}
+${sortHead("input", search, "amount")}${sortHead("output", search, "amount")}</tr></thead>
+<tbody>${entries.map(modelRow)}</tbody></table></div>`;
+
+/** Returns the field that searches, which keeps the order. */
+const searchForm = ({ words, order }: CatalogSearch): Html =>
+  html`<form method="get" action="/catalog" role="search" class="find"><label for="q">Find models</label>
+<div><input id="q" name="q" type="search" maxlength="100" value="${words}" placeholder="Name, maker, kind or capability">
+${order === undefined ? "" : html`<input type="hidden" name="sort" value="${order}">`}<button type="submit">Find</button></div></form>`;
 
 /** Returns the page of the reachable models that a search finds, each with a link to its own page. */
 export function catalogPage(entries: readonly CatalogEntry[], search: CatalogSearch): Page {
   const shown = found(entries, search);
-  const all = html`<a href="/catalog">Show all models</a>`;
+  const matches =
+    shown.length === 0 ? "No model matches." : `${shown.length} of ${entries.length} match.`;
+  const result =
+    search.words === ""
+      ? ""
+      : html`<p role="status">${matches} <a href="/catalog">Show all models</a></p>`;
   return {
     title: "Models",
     width: "wide",
-    body: html`<div class="card"><h1>Models</h1><p>${entries.length} models can be reached here. <a href="/status">Status</a>.</p>
-<form method="get" action="/catalog" role="search" class="find"><label for="q">Find models</label>
-<div><input id="q" name="q" type="search" maxlength="100" value="${search.words}" placeholder="Name, maker, kind or capability">${
-      search.order === undefined
-        ? ""
-        : html`<input type="hidden" name="sort" value="${search.order}">`
-    }<button type="submit">Find</button></div></form>
-${search.words === "" ? "" : html`<p role="status">${shown.length === 0 ? "No model matches." : `${shown.length} of ${entries.length} match.`} ${all}</p>`}
-${shown.length === 0 ? "" : catalogTable(shown, search)}</div>`,
+    body: html`<div class="card"><h1>Models</h1>
+<p>${entries.length} models can be reached here. <a href="/status">Status</a>.</p>
+${searchForm(search)}${result}${shown.length === 0 ? "" : catalogTable(shown, search)}</div>`,
   };
 }
 

@@ -97,7 +97,10 @@ describe("claiming the owner account", () => {
       "cache-control": "no-store",
       "referrer-policy": "same-origin",
       "content-security-policy": expect.stringMatching(
-        /^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self' data:; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
+        new RegExp(
+          "^default-src 'none'; style-src 'sha256-[^']+'; img-src 'self' data:; font-src 'self'; " +
+            "form-action 'self'; frame-ancestors 'none'; base-uri 'none'$",
+        ),
       ),
     });
     const html = await page.text();

@@ -82,11 +82,12 @@ describe("the documentation", () => {
     );
     expect(names.filter((name) => !named.has(name))).toEqual([]);
     expect(site.operations.size).toBe(named.size);
-    const page = site.file("api/post-keys-hash-rotate")?.text ?? "";
+    const rotation = "api/post-keys-hash-rotate";
+    const page = site.file(rotation)?.text ?? "";
     expect(page).toContain('<span class="verb post">POST</span> <code>/keys/{hash}/rotate</code>');
     expect(page).toContain('<a href="/docs/api/get-keys">');
     expect(page).toContain('rel="next"');
-    expect(site.file("api/post-keys-hash-rotate.md")?.text).toContain("`POST /keys/{hash}/rotate`");
+    expect(site.file(`${rotation}.md`)?.text).toContain("`POST /keys/{hash}/rotate`");
     expect(site.file("reference/api-account")?.text).toContain('href="/docs/api/post-keys"');
   });
 
