@@ -12,6 +12,35 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
   }, 240_000);
   afterAll(() => scene.stop());
 
+  test("who can use a key is in one place: owner, models, limits, and the people who see it", async () => {
+    await scene.ask("developer", "POST", "/keys", {
+      name: "Narrow",
+      limit: 5,
+      limit_reset: "monthly",
+      allowed_models: ["sandbox/chat:free"],
+    });
+    const screen = await scene.open("developer", "/keys", "phone");
+    const { page } = screen;
+    await act(page.getByRole("row", { name: /Narrow/ }), "Who can use it");
+    const drawer = page.getByRole("dialog", { name: "Who can use Narrow" });
+    for (const text of [
+      "Developer Example",
+      "sandbox/chat:free",
+      "Every tool of the workspace",
+      "$5.00 a month, of which $5.00 are left",
+      "Owner Example, owner",
+      "Member Example, member",
+    ])
+      await drawer.getByText(text, { exact: true }).first().waitFor();
+    await drawer.locator("summary").click();
+    await drawer
+      .getByText(/\/embeddings$/)
+      .first()
+      .waitFor();
+    await expectSound(screen);
+    await screen.close();
+  });
+
   test("a colleague is invited with the keyboard only and joins on a phone", async () => {
     const screen = await scene.open("owner", "/members");
     const { page } = screen;
@@ -167,35 +196,6 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await barred.close();
     await page.getByRole("button", { name: "Require it no longer" }).click();
     await page.getByText("left to each member").waitFor();
-    await screen.close();
-  });
-
-  test("who can use a key is in one place: owner, models, limits, and the people who see it", async () => {
-    await scene.ask("developer", "POST", "/keys", {
-      name: "Narrow",
-      limit: 5,
-      limit_reset: "monthly",
-      allowed_models: ["sandbox/chat:free"],
-    });
-    const screen = await scene.open("developer", "/keys", "phone");
-    const { page } = screen;
-    await act(page.getByRole("row", { name: /Narrow/ }), "Who can use it");
-    const drawer = page.getByRole("dialog", { name: "Who can use Narrow" });
-    for (const text of [
-      "Developer Example",
-      "sandbox/chat:free",
-      "Every tool of the workspace",
-      "$5.00 a month, of which $5.00 are left",
-      "Owner Example, owner",
-      "Member Example, member",
-    ])
-      await drawer.getByText(text, { exact: true }).first().waitFor();
-    await drawer.locator("summary").click();
-    await drawer
-      .getByText(/\/embeddings$/)
-      .first()
-      .waitFor();
-    await expectSound(screen);
     await screen.close();
   });
 
