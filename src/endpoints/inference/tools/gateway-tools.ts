@@ -226,7 +226,11 @@ const freeName = (
 ): string | undefined =>
   wanted.find((name) => name !== undefined && plainName.test(name) && !taken.has(name));
 
-function isAllowed({ allowed_tools: allowed }: McpToolRequest, tool: ToolDefinition): boolean {
+function isAllowed(
+  { allowed_tools: allowed, excluded_tools: excluded }: McpToolRequest,
+  tool: ToolDefinition,
+): boolean {
+  if (excluded?.includes(tool.name)) return false;
   if (allowed === undefined || allowed === null) return true;
   if (Array.isArray(allowed)) return allowed.includes(tool.name);
   return matches(allowed, tool);

@@ -27,6 +27,8 @@ export const mcpToolSchema = z.looseObject({
     .regex(/^[\x21-\x7e]*$/, "must be an access token")
     .nullish(),
   allowed_tools: z.union([names, filter]).nullish(),
+  /** Tools that are left out of those; the gateway's own. */
+  excluded_tools: names.nullish(),
   require_approval: z
     .union([
       z.enum(["always", "never"]),

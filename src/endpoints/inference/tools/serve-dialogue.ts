@@ -12,6 +12,7 @@ import { withPings } from "../responses/stored-response.ts";
 import { chatFace } from "./chat/chat-face.ts";
 import { ChatStream, ChatTurn } from "./chat/chat-rounds.ts";
 import { MessagesStream, MessagesTurn } from "./messages/messages-rounds.ts";
+import { withConnectorTools } from "./messages/connector-servers.ts";
 import { messagesFace } from "./messages/messages-face.ts";
 import { DialogueRounds, type ToolFace, type Wire } from "./dialogue-rounds.ts";
 import { asksForParser, chatFiles, messagesFiles, withParsedFiles } from "./file-parser.ts";
@@ -90,9 +91,10 @@ export async function answerMessages(
     | "publicUrl"
   >,
 ): Promise<Reply> {
-  const { call } = asksForParser(sent.body)
-    ? await withParsedFiles(deps, { call: sent, face: messagesFiles })
-    : { call: sent };
+  const connected = withConnectorTools(deps, sent);
+  const { call } = asksForParser(connected.body)
+    ? await withParsedFiles(deps, { call: connected, face: messagesFiles })
+    : { call: connected };
   const search = searchToolFor(deps, call);
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   return answerDialogue(context, {

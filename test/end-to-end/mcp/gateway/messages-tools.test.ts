@@ -99,3 +99,84 @@ test("a call that needs approval is the client's, and a loop ends at the bound",
   expect(looped.stop_reason).toBe("pause_turn");
   expect(at(looped, "usage.cost")).toBeCloseTo(6 * roundUsd + 6 * toolPriceUsd, 9);
 });
+
+describe("servers in the form of Anthropic's connector", () => {
+  const model = "scripted/openai-chat";
+  const server = () => ({
+    type: "url" as const,
+    url: stage.tools.url,
+    name: "own",
+    authorization_token: "token-of-own",
+  });
+  const toolset = { type: "mcp_toolset" as const, mcp_server_name: "own" };
+  const ask = async (changes: object) =>
+    await client.beta.messages.create({
+      model,
+      max_tokens: 1000,
+      messages: [user("?")],
+      betas: ["mcp-client-2025-11-20"],
+      mcp_servers: [server()],
+      tools: [toolset],
+      ...changes,
+    } as Anthropic.Beta.Messages.MessageCreateParamsNonStreaming);
+  const offered = () => {
+    const told = stage.models.requests.at(-1)?.json();
+    return [0, 1].flatMap((index) => at(told, `tools.${index}.function.name`) ?? []);
+  };
+
+  test("are called for a model whose provider does not connect to them", async () => {
+    stage.models.say({ calls: [callOf("bun")] }, { text: ["A runtime."] });
+    const message = await ask({});
+    expect(types(message.content)).toEqual(["mcp_tool_use", "mcp_tool_result", "text"]);
+    expect(message.content[0]).toMatchObject({ server_name: "own", name: "search" });
+    expect(message.content[1]).toMatchObject({ content: [{ text: "found bun" }] });
+    expect(stage.tools.requests.at(-1)?.headers.get("authorization")).toBe("Bearer token-of-own");
+    expect(JSON.stringify(stage.models.requests.at(-1)?.json())).not.toContain("token-of-own");
+  });
+
+  test.each([
+    ["all but one", [{ ...toolset, configs: { fails: { enabled: false } } }], ["search"]],
+    [
+      "one alone",
+      [{ ...toolset, default_config: { enabled: false }, configs: { fails: { enabled: true } } }],
+      ["fails"],
+    ],
+  ])("are narrowed as the toolset says: %s", async (_, toolsets, names) => {
+    stage.models.say({ text: ["Hello."] });
+    await ask({ tools: toolsets });
+    expect(offered()).toEqual(names as never);
+  });
+
+  test("are narrowed in the older form of the beta too", async () => {
+    stage.models.say({ text: ["Hello."] });
+    const tool_configuration = { enabled: true, allowed_tools: ["search"] };
+    await ask({ tools: undefined, mcp_servers: [{ ...server(), tool_configuration }] });
+    expect(offered()).toEqual(["search"] as never);
+  });
+
+  test.each([
+    [
+      "an address that is missing",
+      () => ({ mcp_servers: [{ type: "url", name: "own" }] }),
+      "mcp_servers[0].url",
+    ],
+    [
+      "a toolset of no server",
+      () => ({ tools: [{ ...toolset, mcp_server_name: "x" }] }),
+      "tools[0].mcp_server_name",
+    ],
+    [
+      "a server without a toolset",
+      () => ({ mcp_servers: [server(), { ...server(), name: "b" }] }),
+      "mcp_servers",
+    ],
+  ])("are refused by name: %s", async (_, changes, member) => {
+    await expect(ask(changes())).rejects.toThrow(member);
+  });
+
+  test("are passed on where the provider connects to them", async () => {
+    stage.models.say({ text: ["Hello."] });
+    await ask({ model: "scripted/anthropic-messages" });
+    expect(at(stage.models.requests.at(-1)?.json(), "mcp_servers.0.name")).toBe("own" as never);
+  });
+});
