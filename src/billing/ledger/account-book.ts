@@ -13,6 +13,7 @@ import {
   priceOf,
   readCounter,
   type Sender,
+  tag,
   weightedTag,
 } from "../budgets/budget.ts";
 import type { Month } from "./month.ts";
@@ -245,7 +246,7 @@ export class BudgetCounters {
   ): Promise<void> {
     const sum = sumOf(budget, nowMs);
     const { workspaceId } = budget;
-    if (budget.subject === eachSubject) return this.watchEach(sum);
+    if (budget.subject === eachSubject) return this.watchEach(sum, open);
     const name = counterNameOf(sum);
     const counters = this.countersIn(workspaceId);
     if (counters.has(name)) return;
@@ -273,12 +274,29 @@ export class BudgetCounters {
   }
 
   /** Reads the spend of each customer or value that a budget is about to limit by itself. */
-  private async watchEach(sum: CountedSum): Promise<void> {
+  private async watchEach(
+    sum: CountedSum,
+    open: Iterable<BudgetUse & { heldNano: bigint }>,
+  ): Promise<void> {
+    const spent = (await this.spentByEach?.(sum)) ?? new Map<string, bigint>();
     const counters = this.countersIn(sum.workspaceId);
-    for (const [subject, spentNano] of (await this.spentByEach?.(sum)) ?? []) {
+    const begun = new Set<string>();
+    const begin = (subject: string, spentNano: bigint): string => {
       const name = counterNameOf({ ...sum, subject });
-      if (counters.has(name)) continue;
+      if (counters.has(name)) return name;
       counters.set(name, { ...readCounter(name), spentNano, heldNano: 0n, revision: 0 });
+      begun.add(name);
+      return name;
+    };
+    for (const [subject, spentNano] of spent) begin(subject, spentNano);
+    // What is held already has tags by now, which free it again; it is counted where they count it.
+    for (const use of open) {
+      if (use.workspaceId !== sum.workspaceId) continue;
+      for (const { subject, weight } of eachIn(sum, use.tags())) {
+        const name = begin(subject, 0n);
+        const counter = begun.has(name) ? counters.get(name) : undefined;
+        if (counter !== undefined) counter.heldNano += priceOf(use.heldNano, weight);
+      }
     }
   }
 
@@ -359,6 +377,20 @@ const noCounters: readonly Counter[] = [];
 
 const isWithin = ({ firstDay, endDay }: Counter, day: number): boolean =>
   day >= firstDay && day < endDay;
+
+/** Returns the subjects among the tags of a use that a sum of each counts, with their weights. */
+const eachIn = (
+  { scope, subject }: CountedSum,
+  tags: readonly string[],
+): { subject: string; weight: number }[] => {
+  const [all, some] = [tag(scope, ""), tag(scope, (subject ?? "").slice(0, -1))];
+  return tags
+    .filter((each) => each.startsWith(some))
+    .map((each) => {
+      const { tag: name, weight } = weightedTag(each);
+      return { subject: decodeURIComponent(name.slice(all.length)), weight };
+    });
+};
 
 /** Returns the weight at which a counter counts a use; undefined where it does not. */
 const weightIn = (counter: Counter, { day, tags }: BudgetUse): number | undefined =>
