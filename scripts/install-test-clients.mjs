@@ -46,6 +46,7 @@ const groups = {
     packages: ["langchain-google-genai==4.4.2"],
     command: pipInstall,
   },
+  "python-google-adk": { packages: ["google-adk==2.13.0"], command: pipInstall },
   "python-openrouter": { packages: ["openrouter==1.3.84"], command: pipInstall },
   "python-litellm": { packages: ["litellm==1.110.2"], command: pipInstall },
   // Renders the Helm chart, and checks what it renders against the schemas of Kubernetes.
