@@ -7,7 +7,7 @@ import type { BatchVendor } from "../../support/strict-batches/batch-rules.ts";
 import { StrictBatches } from "../../support/strict-batches/strict-batches.ts";
 
 /** A batch as this gateway shows it. */
-export type ShownBatch = Batch & {
+type ShownBatch = Batch & {
   cost: number;
   reserved: number;
   provider: string | null;
