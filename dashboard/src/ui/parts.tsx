@@ -372,9 +372,9 @@ export function Code({ text, label = "Copy" }: { text: string; label?: string })
     void navigator.clipboard.writeText(text).then(() => setCopied(true));
   };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable).
-    <pre className={style.code} tabIndex={0}>
-      <code>{text}</code>
+    <pre className={style.code}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable). */}
+      <code tabIndex={0}>{text}</code>
       <Button look="plain" className={style.copy} onClick={copy}>
         {copied ? "Copied" : label}
       </Button>
