@@ -43,6 +43,7 @@ const notRun: readonly (readonly [operation: RegExp, why: string])[] = [
     /^(?:PATCH|DELETE) \/organizations\/\{id\}\/members|^DELETE \/admin\/users/,
     "is refused for the last owner",
   ],
+  [/ \/teams\/\{id\}\/members/, "names a person of the workspace"],
   [/^GET \/generation\/content$/, "needs a workspace that keeps contents"],
   [/^(?:GET|DELETE) \/messages\/batches\/\{id\}(?:\/results)?$/, "needs one that has ended"],
   [/\/(?:responses|uploads)\/\{id\}\/cancel$/, "needs one that is in progress"],
