@@ -23,6 +23,7 @@ import {
 import type { ToolCallPart } from "../../canonical/request.ts";
 import {
   isBillingLine,
+  opaqueName,
   readableText,
   type EncodePlace,
   type EncodeState,
@@ -184,10 +185,13 @@ function encodeAssistantPart(part: AssistantPart, place: EncodePlace): JsonObjec
       return part.transcript ? [{ text: part.transcript }] : [];
     case "opaque":
       if (part.dialect === "amazon-converse") return [part.value];
-      place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
+      place.lose(`a ${opaqueName(part)} of ${part.dialect}`);
       return [];
   }
 }
+
+/** Matches models that are not Claude; the names of inference profiles say nothing. */
+const otherMakers = /nova|llama|mistral|cohere|deepseek|gpt-oss|qwen|ai21|writer/;
 
 /**
  * Encodes a reasoning block. It is sent back to its maker unchanged, or not at all, since the seal
@@ -198,7 +202,7 @@ function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
   const { providerId, upstreamModel } = place.state.options;
   // A seal without its maker's name is Claude's own, as native answers of Messages have it.
   const isClaudes = isSealedReasoning(part) && part.provenance === undefined;
-  if (isForeignReasoning(part, providerId) || (isClaudes && !upstreamModel.includes("claude"))) {
+  if (isForeignReasoning(part, providerId) || (isClaudes && otherMakers.test(upstreamModel))) {
     place.lose("sealed by another provider");
     return [];
   }
@@ -315,7 +319,7 @@ class BlockEncoder {
         const text = readableText(part);
         if (text !== undefined) return [{ text }];
         throw place.unsupported(
-          `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
+          `has the type ${JSON.stringify(opaqueName(part))}, which this model's provider does not know.`,
         );
       }
     }
