@@ -165,6 +165,33 @@ test("upper-case types of either schema field and both spellings reach other ven
   }
 });
 
+test("what another vendor cannot be sent is named as its client wrote it", async () => {
+  const video = { fileData: { mimeType: "video/mp4", fileUri: "gs://bucket/a.mp4" } };
+  for (const [fields, field, word] of [
+    [{ contents: [{ parts: [video] }] }, "contents[0].parts[0]", "fileData"],
+    [
+      { ...said, generationConfig: { candidateCount: 2 } },
+      "generationConfig.candidateCount",
+      "several answers",
+    ],
+  ] as const) {
+    const response = await ask("anthropic-messages", "generateContent", { body: fields });
+    const { details, message } = fieldsOf(fieldsOf(await response.json()).error);
+    expect(response.status).toBe(400);
+    expect(message).toContain(word);
+    expect(listOf(details)[1]).toMatchObject({ fieldViolations: [{ field }] });
+  }
+  const asked = { ...said, generationConfig: { mediaResolution: "MEDIA_RESOLUTION_LOW" } };
+  anthropicAnswers();
+  const response = await ask("anthropic-messages", "generateContent", { body: asked });
+  expect(response.headers.get("x-service-translation-loss")).toBe(
+    "generationConfig.mediaResolution",
+  );
+});
+
+const anthropicAnswers = (): void =>
+  scene.upstreams["anthropic-messages"].script(json(wireOf("anthropic-messages").whole));
+
 test("reasoning that Claude sealed comes back to it on the call, though the client leaves thoughts out", async () => {
   const claude = scene.upstreams["anthropic-messages"];
   claude.script(

@@ -12,7 +12,12 @@ import type {
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState, loseServiceTier } from "../shared/encode-state.ts";
-import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
+import {
+  answerField,
+  objectSchema,
+  wrappedDescription,
+  wrappedParameters,
+} from "../shared/tools.ts";
 import { cachingFields, furtherSampling, openaiStrict } from "../shared/openai-fields.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
 import {
@@ -96,10 +101,13 @@ function encodeSampling(state: EncodeState): JsonObject {
 function encodeBounds(state: EncodeState): JsonObject {
   const { request } = state;
   if ((request.choiceCount ?? 1) > 1)
-    throw unsupportedContent("n", "asks for several answers, and this model gives one; send n: 1.");
+    throw unsupportedContent(
+      answerField(request, "n"),
+      "asks for several answers, and this model gives one; ask for one.",
+    );
   if (request.modalities?.includes("audio")) {
     throw unsupportedContent(
-      "modalities",
+      answerField(request, "modalities"),
       'asks for sound, which this model\'s API does not give; send ["text"].',
     );
   }

@@ -50,6 +50,22 @@ export function objectSchema(schema: JsonObject | undefined): JsonObject {
   return { type: "object", properties: {}, ...schema };
 }
 
+/** Where Google's clients write what they ask of answers. */
+const googleFields = {
+  n: "generationConfig.candidateCount",
+  logprobs: "generationConfig.responseLogprobs",
+  modalities: "generationConfig.responseModalities",
+} as const;
+
+/** Returns the field by which a client asked for something of its answers. */
+export function answerField(
+  { dialect }: CanonicalRequest,
+  field: keyof typeof googleFields,
+): string {
+  if (dialect === "google-generate") return googleFields[field];
+  return dialect === "openai-responses" && field === "logprobs" ? "top_logprobs" : field;
+}
+
 /**
  * Refuses what a dialect with a single plain answer would silently ignore: several answers, log
  * probabilities, and output other than text. Throws `GatewayError` `unsupported_content`.
@@ -58,19 +74,19 @@ export function refuseOtherAnswers(request: CanonicalRequest): void {
   const { choiceCount = 1, logProbabilities, modalities = [] } = request;
   if (choiceCount > 1)
     throw unsupportedContent(
-      "n",
+      answerField(request, "n"),
       "asks for several answers, and this model's provider gives one; leave it out.",
     );
   if (logProbabilities !== undefined) {
     throw unsupportedContent(
-      request.dialect === "openai-responses" ? "top_logprobs" : "logprobs",
+      answerField(request, "logprobs"),
       "asks for log probabilities, which this model's provider does not tell; leave it out.",
     );
   }
   const other = modalities.find((modality) => modality !== "text");
   if (other !== undefined)
     throw unsupportedContent(
-      "modalities",
+      answerField(request, "modalities"),
       `asks for ${other}, and this model answers in text; leave it out.`,
     );
 }

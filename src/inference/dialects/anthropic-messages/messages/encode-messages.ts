@@ -20,7 +20,7 @@ import {
   type ReasoningPart,
 } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
-import type { EncodePlace, EncodeState } from "../../shared/encode-state.ts";
+import { type EncodePlace, type EncodeState, opaqueName } from "../../shared/encode-state.ts";
 import { argumentsObject, wrapInput } from "../../shared/tools.ts";
 import { asArray, unsupportedContent, withoutUndefined } from "../../shared/wire-fields.ts";
 import { cacheFields, legalCallId, replayCitation } from "../answer-fields.ts";
@@ -222,7 +222,7 @@ function encodePart(part: AssistantPart, place: EncodePlace): JsonObject[] {
       return [];
     case "opaque":
       if (part.dialect === "anthropic-messages") return [part.value];
-      place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
+      place.lose(`a ${opaqueName(part)} of ${part.dialect}`);
       return [];
   }
 }
@@ -430,6 +430,6 @@ function documentBytes(
 function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   if (part.dialect === "anthropic-messages") return part.value;
   throw place.unsupported(
-    `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
+    `has the type ${JSON.stringify(opaqueName(part))}, which this model's provider does not know.`,
   );
 }

@@ -18,7 +18,7 @@ import {
   type ReasoningPart,
 } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
-import { isBillingLine, readableText } from "../../shared/encode-state.ts";
+import { isBillingLine, opaqueName, readableText } from "../../shared/encode-state.ts";
 import { argumentsObject } from "../../shared/tools.ts";
 import { unsupportedContent } from "../../shared/wire-fields.ts";
 import type { GeminiPlace, GeminiState } from "../encode-state.ts";
@@ -218,7 +218,7 @@ class TurnEncoder {
         break;
       case "opaque":
         if (part.dialect === "google-generate") this.push([part.value]);
-        else place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
+        else place.lose(`a ${opaqueName(part)} of ${part.dialect}`);
     }
   }
 
@@ -311,7 +311,7 @@ function encodeUserPart(part: UserPart, place: GeminiPlace): JsonObject[] {
       const text = readableText(part);
       if (text !== undefined) return textParts(text);
       throw place.unsupported(
-        `has the type ${JSON.stringify(part.value.type)}, which Gemini does not know.`,
+        `has the type ${JSON.stringify(opaqueName(part))}, which Gemini does not know.`,
       );
     }
   }

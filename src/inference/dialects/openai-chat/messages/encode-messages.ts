@@ -21,6 +21,7 @@ import {
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import {
   isBillingLine,
+  opaqueName,
   readableText,
   type EncodePlace,
   type EncodeState,
@@ -232,7 +233,7 @@ function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObj
 /** Returns whether a part can be replayed here at all; one that cannot is declared as lost. */
 function keepsPart(part: AssistantPart, place: EncodePlace): boolean {
   if (part.type === "opaque" && part.dialect !== "openai-chat") {
-    place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
+    place.lose(`a ${opaqueName(part)} of ${part.dialect}`);
     return false;
   }
   if (part.type === "image") {
@@ -450,6 +451,6 @@ function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   const text = readableText(part);
   if (text !== undefined) return { type: "text", text };
   throw place.unsupported(
-    `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
+    `has the type ${JSON.stringify(opaqueName(part))}, which this model's provider does not know.`,
   );
 }

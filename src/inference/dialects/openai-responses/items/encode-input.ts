@@ -18,6 +18,7 @@ import { isForeignReasoning, type ReasoningPart } from "../../../canonical/reaso
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import {
   isBillingLine,
+  opaqueName,
   readableText,
   type EncodePlace,
   type EncodeState,
@@ -234,7 +235,7 @@ function encodeItem(part: AssistantPart, place: EncodePlace): JsonObject | undef
       return encodeReasoning(part, place);
     case "opaque":
       if (part.dialect === "openai-responses") return part.value;
-      place.lose(`a ${String(part.value.type)} of ${part.dialect}`);
+      place.lose(`a ${opaqueName(part)} of ${part.dialect}`);
       return undefined;
     case "audio-output":
       place.lose("Responses history holds no sound of the model's");
@@ -419,6 +420,6 @@ function encodeOpaque(part: OpaquePart, place: EncodePlace): JsonObject {
   const text = readableText(part);
   if (text !== undefined) return { type: "input_text", text };
   throw place.unsupported(
-    `has the type ${JSON.stringify(part.value.type)}, which this model's provider does not know.`,
+    `has the type ${JSON.stringify(opaqueName(part))}, which this model's provider does not know.`,
   );
 }
