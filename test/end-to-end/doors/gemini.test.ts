@@ -318,6 +318,28 @@ describe("the door", () => {
     expect(await (await scene.gateway.get("/models")).json()).toHaveProperty("object", "list");
   });
 
+  test("keeps a key of the query out of its logs, its errors and what it asks", async () => {
+    const google = scene.upstreams["google-generate"];
+    const provider = { only: [providerId("google-generate")] };
+    const init = { method: "POST", body: JSON.stringify({ ...said, provider }) };
+    const refused = "sk-svc-v1-refusedrefusedrefusedrefusedrefused00";
+    google.script(json(wireOf("google-generate").whole));
+    const texts: string[] = [];
+    for (const [path, key] of [
+      ["/v1beta/models/acme/large:generateContent", testLlmKey],
+      ["/v1beta/models/acme/large:generateContent", refused],
+      ["/v1beta/models/acme/none:generateContent", testLlmKey],
+      ["/v1beta/cachedContents", testLlmKey],
+      ["/v1/unknown", testLlmKey],
+      ["/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent", testLlmKey],
+    ] as const)
+      texts.push(await (await withKey(`${path}?key=${key}`, init)).text());
+    const asked = google.requests.at(-1);
+    const told = [...texts, ...scene.gateway.logLines, asked?.path ?? "", asked?.body ?? ""];
+    expect(told.filter((text) => text.includes(testLlmKey) || text.includes(refused))).toEqual([]);
+    expect(asked?.path).toEndWith(":generateContent");
+  });
+
   test("refuses what it does not have in Google's form", async () => {
     for (const path of ["/v1beta/cachedContents", "/v1beta/interactions", "/v1/cachedContents"]) {
       const response = await withKey(`${path}?key=${testLlmKey}`);
