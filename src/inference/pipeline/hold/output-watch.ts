@@ -11,7 +11,7 @@ import type { InferenceCall } from "../inference-call.ts";
 import { costOfTokens, isPaid, outputCap as capOf, type ExpectedUse } from "./hold-ceiling.ts";
 import { type LeastTokens, leastTokensOf, TokenFloor } from "../../dialects/shared/least-tokens.ts";
 import { StreamAllowance } from "./stream-allowance.ts";
-import { expectedUse } from "./take-hold.ts";
+import { expectedUse } from "./expected-use.ts";
 
 /** The stream whose next event is asked for. */
 export interface WatchedStream {

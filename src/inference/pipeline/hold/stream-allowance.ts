@@ -4,7 +4,8 @@ import { holdsMedia, saysSomething, type StreamRelay } from "../../dialects/shar
 import type { Candidate } from "../../routing/candidate.ts";
 import type { Execution } from "../execution.ts";
 import { affordedBy, costOfTokens, isPaid, type ExpectedUse } from "./hold-ceiling.ts";
-import { expectedUse, type Allowance } from "./take-hold.ts";
+import type { Allowance } from "./hold-search.ts";
+import { expectedUse } from "./expected-use.ts";
 
 /** Tokens by which a hold grows ahead of the stream. */
 const stepTokens = 4_096;
