@@ -80,7 +80,10 @@ test("a member of a team creates keys in their teams alone", async () => {
   const others = await scene.owner.json("POST", "/keys", { name: "k", team_id: foreign });
   const apart = await scene.owner.json("POST", "/keys", { name: "k" });
   for (const made of [others, apart])
-    for (const [path, body] of [["rotate"], ["children", { name: "c" }]] as const) {
+    for (const [path, body] of [
+      ["rotate", undefined],
+      ["children", { name: "c" }],
+    ] as const) {
       const asked = `/keys/${textAt(made, "data.hash")}/${path}`;
       expect((await browser.api("POST", asked, body)).status).toBe(403);
     }
