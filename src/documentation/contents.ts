@@ -77,6 +77,11 @@ export const writtenSections: readonly Section[] = [
         title: "For operators",
         keywords: "overview self-host admin operator",
       },
+      {
+        slug: "glossary",
+        title: "Glossary",
+        keywords: "terms definitions words meaning vocabulary what is",
+      },
     ],
   },
   {
