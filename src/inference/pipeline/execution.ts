@@ -487,10 +487,7 @@ export interface InferenceObserver {
   streamClosed(): void;
 }
 
-/**
- * The times at which the phases of a request began or ended, in milliseconds of the monotonic
- * clock.
- */
+/** When the phases of a request began or ended, in milliseconds of the monotonic clock. */
 export interface RequestTiming {
   startedMs: number;
   /** When the first upstream request was sent. */
