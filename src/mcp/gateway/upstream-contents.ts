@@ -9,7 +9,8 @@ import type {
   ResourceTemplateType,
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../platform/kernel/clock.ts";
-import type { ServerConnections } from "./server-connections.ts";
+import { answerMs } from "./agents/held-calls.ts";
+import type { Listener, ServerConnections } from "./server-connections.ts";
 import { type ServerUser, storageKeyOf, type UpstreamServer } from "./upstream-server.ts";
 
 /** What a server lists beside its tools. */
@@ -40,6 +41,8 @@ interface Asked {
   server: UpstreamServer;
   user: ServerUser;
   signal: AbortSignal;
+  /** Hears what the server asks; absent where it may ask nothing. */
+  listener?: Listener | undefined;
 }
 
 /** Thrown where a server answers with more than its operator allows. */
@@ -48,6 +51,10 @@ class ContentTooLargeError extends Error {
     super(`The answer is larger than ${bytesMax} bytes (result_bytes_max of the server).`);
   }
 }
+
+/** Returns the milliseconds that a server may take, with the time that the agent has for answers. */
+const timeoutOf = ({ timeoutMs }: UpstreamServer, listener: Listener | undefined): number =>
+  timeoutMs + (Object.keys(listener?.capabilities ?? {}).length > 0 ? answerMs : 0);
 
 function capped<Result>(result: Result, { resultBytesMax }: UpstreamServer): Result {
   if (Buffer.byteLength(JSON.stringify(result)) > resultBytesMax)
@@ -119,26 +126,27 @@ export class UpstreamContents {
 
   /** Returns a prompt with its arguments filled in. */
   async getPrompt(
-    { server, user, signal }: Asked,
+    { server, user, signal, listener }: Asked,
     params: { name: string; arguments?: Record<string, string> | undefined },
   ): Promise<GetPromptResult> {
     const { name, arguments: given } = params;
-    const options = { signal, timeout: server.timeoutMs, maxTotalTimeout: server.timeoutMs };
-    const result = await this.connections.use(server, user, (client) =>
-      client.getPrompt({ name, ...(given !== undefined && { arguments: given }) }, options),
-    );
+    const timeout = timeoutOf(server, listener);
+    const options = { signal, timeout, maxTotalTimeout: timeout };
+    const work = (client: Client) =>
+      client.getPrompt({ name, ...(given !== undefined && { arguments: given }) }, options);
+    const result = await this.connections.use(server, user, work, listener);
     return capped(result as GetPromptResult, server);
   }
 
   /** Reads a resource. */
-  async readResource({ server, user, signal }: Asked, uri: string): Promise<ReadResourceResult> {
-    const timeout = server.timeoutMs;
-    const result = await this.connections.use(server, user, (client) =>
-      client.readResource(
-        { uri },
-        { signal, timeout, maxTotalTimeout: timeout, cacheMode: "bypass" },
-      ),
-    );
+  async readResource(
+    { server, user, signal, listener }: Asked,
+    uri: string,
+  ): Promise<ReadResourceResult> {
+    const timeout = timeoutOf(server, listener);
+    const options = { signal, timeout, maxTotalTimeout: timeout, cacheMode: "bypass" as const };
+    const work = (client: Client) => client.readResource({ uri }, options);
+    const result = await this.connections.use(server, user, work, listener);
     return capped(result as ReadResourceResult, server);
   }
 

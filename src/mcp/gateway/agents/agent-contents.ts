@@ -2,6 +2,7 @@ import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import type { McpSdk } from "../../tool.ts";
 import { mayUseWhole, type ReadServer } from "../exposed-tools.ts";
 import { isNotConnected } from "../oauth/grants.ts";
+import type { Listener } from "../server-connections.ts";
 import { userOf } from "../tool-calls.ts";
 import type { ListedContents, UpstreamContents } from "../upstream-contents.ts";
 import type { UpstreamServer } from "../upstream-server.ts";
@@ -14,6 +15,7 @@ import {
   type ListedOf,
   partsOfJoinedUri,
 } from "./exposed-contents.ts";
+import type { Rendered } from "./held-calls.ts";
 
 /** A place of a prompt or a resource: its server, and what the server itself calls it. */
 interface Place {
@@ -26,7 +28,20 @@ interface ContentParts {
   sdk: McpSdk;
   request: AgentRequest;
   contents: UpstreamContents;
+  /** Asks a server something during which it may ask the agent; `name` says what it is. */
+  ask: AskServer;
 }
+
+/** What a server is asked with: until when, and who can be asked. */
+interface AskedWith {
+  signal: AbortSignal;
+  listener: Listener;
+}
+
+type AskServer = (
+  context: ServerContext,
+  asked: { name: string; work(asked: AskedWith): Promise<Rendered> },
+) => Promise<never>;
 
 /** The prompts and resources of upstream servers, as one request of an agent may see them. */
 class AgentContents {
@@ -90,13 +105,13 @@ class AgentContents {
   /** Asks a server, whose refusals are passed on. */
   async ask<Result>(
     { server }: Place,
-    context: ServerContext,
+    asked: Partial<AskedWith> & Pick<AskedWith, "signal">,
     work: (asked: Parameters<UpstreamContents["readResource"]>[0]) => Promise<Result>,
   ): Promise<Result> {
     const { sdk, request } = this.parts;
     const user = userOf(request.caller);
     try {
-      return await work({ server, user, signal: context.mcpReq.signal });
+      return await work({ server, user, ...asked });
     } catch (error) {
       const { code } = Object(error) as { code?: unknown };
       const text = isNotConnected(error)
@@ -115,7 +130,11 @@ class AgentContents {
 }
 
 /** Serves `prompts/list` and `prompts/get`. */
-function servePrompts(server: Server, found: AgentContents, { request, contents }: ContentParts) {
+function servePrompts(
+  server: Server,
+  found: AgentContents,
+  { request, contents, ask }: ContentParts,
+) {
   const { joined } = request;
   server.setRequestHandler("prompts/list", async () => {
     const { lists, _meta } = await found.listed("prompts");
@@ -126,20 +145,27 @@ function servePrompts(server: Server, found: AgentContents, { request, contents 
   });
   server.setRequestHandler("prompts/get", async ({ params }, context) => {
     const place = await found.promptAt(params.name);
-    const result = await found.ask(place, context, (asked) =>
-      contents.getPrompt(asked, { name: place.own, arguments: params.arguments }),
-    );
-    if (!joined) return result;
-    const messages = result.messages.map((message) => ({
-      ...message,
-      content: joinedContent(place.server, message.content),
-    }));
-    return { ...result, messages };
+    const work = async (asked: AskedWith) => {
+      const result = await found.ask(place, asked, (each) =>
+        contents.getPrompt(each, { name: place.own, arguments: params.arguments }),
+      );
+      if (!joined) return result;
+      const messages = result.messages.map((message) => ({
+        ...message,
+        content: joinedContent(place.server, message.content),
+      }));
+      return { ...result, messages };
+    };
+    return ask(context, { name: `prompts/get ${params.name}`, work });
   });
 }
 
 /** Serves `resources/list`, `resources/templates/list` and `resources/read`. */
-function serveResources(server: Server, found: AgentContents, { request, contents }: ContentParts) {
+function serveResources(
+  server: Server,
+  found: AgentContents,
+  { request, contents, ask }: ContentParts,
+) {
   const uriOf = (from: UpstreamServer, uri: string): string =>
     request.joined ? joinedUriOf(from, uri) : uri;
   server.setRequestHandler("resources/list", async () => {
@@ -158,11 +184,14 @@ function serveResources(server: Server, found: AgentContents, { request, content
   });
   server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
     const place = found.resourceAt(uri);
-    const result = await found.ask(place, context, (asked) =>
-      contents.readResource(asked, place.own),
-    );
-    const read = result.contents.map((each) => ({ ...each, uri: uriOf(place.server, each.uri) }));
-    return { ...result, contents: read };
+    const work = async (asked: AskedWith) => {
+      const result = await found.ask(place, asked, (each) =>
+        contents.readResource(each, place.own),
+      );
+      const read = result.contents.map((each) => ({ ...each, uri: uriOf(place.server, each.uri) }));
+      return { ...result, contents: read };
+    };
+    return ask(context, { name: `resources/read ${uri}`, work });
   });
 }
 
@@ -179,7 +208,7 @@ export function serveContents(server: Server, parts: ContentParts): void {
       ref.type === "ref/prompt"
         ? { type: ref.type, name: place.own }
         : { type: ref.type, uri: place.own };
-    return found.ask(place, context, (asked) =>
+    return found.ask(place, { signal: context.mcpReq.signal }, (asked) =>
       parts.contents.complete(asked, {
         ref: own,
         argument,

@@ -13,12 +13,12 @@ import type { AgentStreams, StreamOwner } from "./agent-streams.ts";
 import type { AnswerElsewhere, CallsElsewhere, GoOn } from "./calls-elsewhere.ts";
 import { joinedContent } from "./exposed-contents.ts";
 import { type AgentRequest, serversMetaKey, stateOf } from "./agent-request.ts";
-import { HeldCall, type HeldCalls, type NextOfCall } from "./held-calls.ts";
-import type { AskedCapabilities } from "../server-connections.ts";
+import { HeldCall, type HeldCalls, type NextOfCall, type Rendered } from "./held-calls.ts";
+import type { AskedCapabilities, Listener } from "../server-connections.ts";
 import { logLevelKey, type ToolCalls, type ToolOutcome } from "../tool-calls.ts";
 
-/** What came of a call: its outcome, or why it was not made. */
-export type Settled = ToolOutcome | GatewayError;
+/** What came of a call: its outcome, or why it was not made; or what was asked of a server beside tools. */
+export type Settled = ToolOutcome | GatewayError | { content: Rendered };
 
 const failed = (text: string) => ({
   content: [{ type: "text" as const, text }],
@@ -81,7 +81,26 @@ const buildFor =
         },
       },
     );
-    serveContents(server, { sdk, request, contents });
+    serveContents(server, {
+      sdk,
+      request,
+      contents,
+      ask: (context, { name, work }) =>
+        askAndGoOn(sdk, {
+          held,
+          elsewhere,
+          request,
+          context,
+          name,
+          render: (outcome) => ("content" in outcome ? outcome.content : {}),
+          begin: async (call) => ({
+            content: await work({
+              signal: call.controller.signal,
+              listener: listenerOf(call, { request, context }),
+            }),
+          }),
+        }),
+    });
     server.setRequestHandler("tools/list", () => ({
       tools: [...tools.values()].map(({ name, definition }) => ({ ...definition, name }) as never),
       _meta: { [serversMetaKey]: servers.map(stateOf) },
@@ -111,26 +130,44 @@ interface ToolRequest {
 
 /** Calls a tool, or goes on with the call whose questions the request answers. */
 async function callTool(sdk: McpSdk, toolRequest: ToolRequest) {
-  const { calls, held, elsewhere, request, tool, params, context } = toolRequest;
-  const { caller, joined } = request;
-  const owner = JSON.stringify([caller.workspace.id, caller.key.id, tool.name]);
+  const { calls, request, tool, params, context } = toolRequest;
+  return askAndGoOn(sdk, {
+    ...toolRequest,
+    name: tool.name,
+    render: (outcome) =>
+      answerOf(sdk, { outcome, joined: request.joined ? tool.server : undefined }),
+    begin: (call) => outcomeOf(calls, { request, tool, params, context, call }),
+  });
+}
+
+/** Asks a server something, or goes on with what was asked whose questions the request answers. */
+async function askAndGoOn(
+  sdk: McpSdk,
+  {
+    held,
+    elsewhere,
+    request: { caller },
+    context,
+    name,
+    render,
+    begin,
+  }: Pick<ToolRequest, "held" | "elsewhere" | "request" | "context"> & {
+    name: string;
+    render(outcome: Settled): Rendered;
+    begin(call: HeldCall<Settled>): Promise<Settled>;
+  },
+) {
+  const owner = JSON.stringify([caller.workspace.id, caller.key.id, name]);
   const state = context.mcpReq.requestState();
   const responses = context.mcpReq.inputResponses ?? {};
   const call =
-    typeof state === "string"
-      ? held.take(state, owner)
-      : new HeldCall<Settled>(owner, (outcome) =>
-          answerOf(sdk, { outcome, joined: joined ? tool.server : undefined }),
-        );
+    typeof state === "string" ? held.take(state, owner) : new HeldCall<Settled>(owner, render);
   if (call === undefined) {
     const given = { state: String(state), owner, responses };
     return answeredElsewhere(sdk, await elsewhere?.ask(given, context.mcpReq.signal));
   }
   call.answer(responses);
-  const next = await nextOf(call, {
-    context,
-    begin: (begun) => outcomeOf(calls, { request, tool, params, context, call: begun }),
-  });
+  const next = await nextOf(call, { context, begin });
   if ("outcome" in next) return call.render(next.outcome) as never;
   held.keep(call);
   return askedOf(sdk, next);
@@ -229,6 +266,19 @@ function askedCapabilities(declared: unknown): AskedCapabilities {
   };
 }
 
+/** Returns who hears what a server sends while it is asked: the agent that waits. */
+function listenerOf(
+  call: HeldCall<Settled>,
+  { request, context }: { request: AgentRequest; context: ServerContext },
+): Listener {
+  const meta = Object(context.mcpReq.envelope) as Record<string, unknown>;
+  return {
+    capabilities: askedCapabilities(meta[capabilitiesKey] ?? request.capabilities),
+    ask: (question) => call.ask(question),
+    log: (message) => call.heard?.log(message),
+  };
+}
+
 async function outcomeOf(
   calls: ToolCalls,
   {
@@ -257,11 +307,7 @@ async function outcomeOf(
       userAgent: request.userAgent,
       customer: request.customer,
       onProgress: (progress) => call.heard?.progress(progress),
-      listener: {
-        capabilities: askedCapabilities(meta[capabilitiesKey] ?? request.capabilities),
-        ask: (question) => call.ask(question),
-        log: (message) => call.heard?.log(message),
-      },
+      listener: listenerOf(call, { request, context }),
       ...(typeof meta[logLevelKey] === "string" && { logLevel: meta[logLevelKey] }),
     });
   } catch (error) {
@@ -289,8 +335,9 @@ const withJoinedUris = (result: CallToolResult, server: UpstreamServer | undefin
 function answerOf(
   sdk: McpSdk,
   { outcome, joined }: { outcome: Settled; joined: UpstreamServer | undefined },
-): Readonly<Record<string, unknown>> {
+): Rendered {
   if (outcome instanceof GatewayError) return failed(outcome.message);
+  if ("content" in outcome) return outcome.content;
   if (outcome.ok) return withCharge({ ...outcome, result: withJoinedUris(outcome.result, joined) });
   const { type, code, message } = outcome.failure;
   if (type === "protocol_error") throw new sdk.ProtocolError(code, message);

@@ -20,7 +20,7 @@ interface Heard {
 }
 
 /** A result as agents receive it. */
-type Rendered = Readonly<Record<string, unknown>>;
+export type Rendered = Readonly<Record<string, unknown>>;
 
 interface OpenQuestion {
   question: Question;

@@ -59,6 +59,7 @@ const scenarios = {
     "input-required-result-request-state",
     "input-required-result-multiple-input-requests",
     "input-required-result-missing-input-response",
+    "input-required-result-non-tool-request",
     "input-required-result-result-type",
     "input-required-result-unsupported-methods",
     "input-required-result-tampered-state",
