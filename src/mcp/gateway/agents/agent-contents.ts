@@ -149,7 +149,7 @@ function servePrompts(
       const result = await found.ask(place, asked, (each) =>
         contents.getPrompt(each, { name: place.own, arguments: params.arguments }),
       );
-      if (!joined) return result;
+      if (!joined) return { ...result };
       const messages = result.messages.map((message) => ({
         ...message,
         content: joinedContent(place.server, message.content),

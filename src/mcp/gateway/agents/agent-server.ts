@@ -99,7 +99,7 @@ const buildFor =
               listener: listenerOf(call, { request, context }),
             }),
           }),
-        }),
+        }) as Promise<never>,
     });
     server.setRequestHandler("tools/list", () => ({
       tools: [...tools.values()].map(({ name, definition }) => ({ ...definition, name }) as never),
