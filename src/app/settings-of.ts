@@ -117,6 +117,8 @@ export interface AppSettings extends CatalogSources {
   logBudgetBytes: number;
   /** The archive of generation records; absent where there is none. */
   archive?: ArchiveSettings | undefined;
+  /** Days for which prompts and answers are kept in the database; 7 where absent. */
+  contentDays?: number;
   /** Days for which stored responses are kept. */
   responseDays: number;
   trustProxy: TrustedProxies;
@@ -356,6 +358,7 @@ export function appSettings(
     generationDays: configuration.retention.generationsDays,
     logBudgetBytes: configuration.retention.logBudgetGb * 1e9,
     archive: configuration.archive.url === "none" ? undefined : configuration.archive,
+    contentDays: configuration.archive.contentDays,
     responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,
     doors: configuration.doors,

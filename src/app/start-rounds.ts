@@ -81,6 +81,7 @@ function startRetention(
   const retention = new Retention({
     ...parts.insights,
     usage: parts.insights.counters,
+    contents: parts.insights.archive === undefined ? parts.insights.contents : undefined,
     generations: parts.generations,
     clock: parts.clock,
     keepDays: generationDays,

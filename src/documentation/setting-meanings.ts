@@ -71,7 +71,7 @@ const storage: Readonly<Record<string, Meaning>> = {
   ],
   "archive.days": ["Days for which it keeps records.", "for good"],
   "archive.content_days": [
-    "Days for which it keeps prompts and answers of workspaces that ask for that.",
+    "Days for which prompts and answers of workspaces that ask for that are kept: in the archive, or in the database without one.",
     "7",
   ],
   retention: ["How long the database keeps what is not money.", null],

@@ -3,6 +3,8 @@ import { dayMs, hourMs, minuteMs, type Clock } from "../platform/kernel/clock.ts
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
 import type { Archive } from "./archive/open-archive.ts";
+import type { ContentTables } from "./archive/content-insert.ts";
+import type { Contents } from "./archive/contents.ts";
 import type { ArchivingTables } from "./archive/outbox.ts";
 import { GenerationFigures } from "./generation-figures.ts";
 import { RecordUsageStore } from "./record-usage.ts";
@@ -132,6 +134,8 @@ export interface Insights {
   generations: GenerationStore;
   /** The archive of records beside the database; undefined where there is none. */
   archive: Archive | undefined;
+  /** Prompts and answers of workspaces that keep them. */
+  contents: Contents;
   network: NetworkStatistics;
   health: HealthMonitor;
   /** The incidents that operators describe. */
@@ -164,6 +168,8 @@ interface InsightOptions {
   reads?: Kysely<InsightTables & GenerationTables> | undefined;
   /** Undefined where there is no archive. */
   openArchive?: OpenArchive | undefined;
+  /** Opens the prompts and answers that are kept in the database; used where there is no archive. */
+  openContents(database: Kysely<ContentTables>): Contents;
   commits: CommitQueue;
   /** The engine of the database. */
   kind: StorageKind;
@@ -188,6 +194,7 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
   const network = new NetworkStatistics({ store, clock, describe: ports.describeModel });
   const watch = await openWatch(options, store);
   const archive = await options.openArchive?.(database.withTables(), reads.withTables());
+  const contents = archive?.contents ?? options.openContents(database.withTables());
   const { unsettled, refused } = writersOf(options);
   const health = new HealthMonitor({
     ...options,
@@ -206,6 +213,7 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     months: await openMonths(database, kind),
     ...(archive?.stores ?? storesOf({ database, reads, commits, kind })),
     archive,
+    contents,
     network,
     health,
     notices: new IncidentNotices(database.withTables()),
@@ -214,7 +222,7 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
     refused,
     jobs,
     stateOf: (providerId) => watch.states.stateOf(providerId),
-    ...upkeep({ network, health, refused, jobs, archive, recall, onError }),
+    ...upkeep({ network, health, refused, jobs, archive, contents, recall, onError }),
   };
 }
 
@@ -353,9 +361,10 @@ function upkeep({
   refused,
   jobs,
   archive,
+  contents,
   recall,
   onError,
-}: Pick<Insights, "network" | "health" | "refused" | "jobs" | "archive"> & {
+}: Pick<Insights, "network" | "health" | "refused" | "jobs" | "archive" | "contents"> & {
   recall(): Promise<void>;
   onError(error: unknown, message: string): void;
 }): Pick<Insights, "start" | "stop"> {
@@ -385,7 +394,7 @@ function upkeep({
     },
     async stop() {
       for (const timer of timers) clearInterval(timer);
-      await Promise.all([refreshing, checking, recalling, archive?.stop()]);
+      await Promise.all([refreshing, checking, recalling, (archive ?? contents).stop()]);
       await Promise.all([health.stop(), refused.write()]);
     },
   };

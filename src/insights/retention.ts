@@ -359,6 +359,8 @@ export class Retention {
     onOverBudget(excess: LogExcess): void;
     /** Keeps records for longer; none is deleted for its age before it is archived. */
     archive?: RecordArchive | undefined;
+    /** Prompts and answers in the database; absent where the archive takes them. */
+    contents?: { round(): Promise<void> } | undefined;
     /** Absent where records are kept in one table. */
     months?: RecordMonths | undefined;
     /** Called when partitions could not be created or dropped now. */
@@ -413,6 +415,7 @@ export class Retention {
       await this.deleteRecords(workspaceId, beforeMs);
     }
     budget.forget(beforeMs);
+    await this.options.contents?.round();
     await this.purgeForBudget();
   }
 

@@ -33,7 +33,7 @@ export function archiveScrape({ archive }: ArchivedStorage): Promise<string> {
 }
 
 /** A vault whose data keys are in memory. */
-function openTestVault(): Promise<KeyVault> {
+export function openTestVault(): Promise<KeyVault> {
   const rows: WrappedDataKey[] = [];
   const store: Pick<DataKeyStore, "loadAll" | "find" | "insert"> = {
     loadAll: () => Promise.resolve(rows),

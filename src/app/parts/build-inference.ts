@@ -118,16 +118,15 @@ function endUserHasher(encryptionKey: Uint8Array): (id: string) => string {
 
 /** Returns where prompts and answers are kept for workspaces that ask for it. */
 const contentPort = ({
-  insights: { archive },
+  insights: { contents },
   security: { privacy },
 }: {
-  insights: Pick<Insights, "archive">;
+  insights: Pick<Insights, "contents">;
   security: Pick<Security, "privacy">;
-}): ContentPort | undefined =>
-  archive && {
-    keptSinceMs: (caller) => privacy.contentsSinceMs(caller.workspace.id, caller),
-    write: (content) => archive.contents.write(content),
-  };
+}): ContentPort => ({
+  keptSinceMs: (caller) => privacy.contentsSinceMs(caller.workspace.id, caller),
+  write: (content) => contents.write(content),
+});
 
 /**
  * Returns the network settings of upstream requests. The platform's own list of certificates, with

@@ -4,6 +4,8 @@ import type { AppSettings } from "../settings-of.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerLogoPath } from "../../inference/catalog/list-models.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
+import type { ContentTables } from "../../insights/archive/content-insert.ts";
+import { Contents } from "../../insights/archive/contents.ts";
 import type { ArchivingTables } from "../../insights/archive/outbox.ts";
 import {
   openInsights,
@@ -47,6 +49,7 @@ export function buildInsights(
   const { storage, database, reads, clock, catalog, logger, smoke, sharedUp } = parts;
   return openInsights({
     openArchive: archiveOpener(settings, { ...parts, database: database.withTables() }),
+    openContents: contentsOpener(settings, { ...parts, database: database.withTables() }),
     database,
     reads: reads?.withTables(),
     commits: storage.commits,
@@ -128,6 +131,43 @@ function archiveOpener(
       },
     });
 }
+
+/** Returns a function that opens the prompts and answers that are kept in the database. */
+const contentsOpener =
+  (
+    { contentDays = 7, logBudgetBytes }: AppSettings,
+    {
+      database: people,
+      storage: { commits },
+      logger,
+      clock,
+      providerKeyVault: vault,
+    }: {
+      storage: Pick<Storage<never>, "commits">;
+      logger: Logger;
+      clock: Clock;
+      providerKeyVault: KeyVault;
+      database: Kysely<ClosingTables>;
+    },
+  ) =>
+  (database: Kysely<ContentTables>): Contents =>
+    new Contents({
+      database,
+      commits,
+      archived: undefined,
+      vault,
+      clock,
+      keepDays: contentDays,
+      budgetCharacters: logBudgetBytes,
+      keptSince: () => contentsSince(people),
+      onDropped: (contents) =>
+        logger.warn(
+          { contents },
+          "prompts and answers were deleted early: retention.log_budget_gb has no room for more",
+        ),
+      onError: (error) =>
+        logger.warn({ err: error }, "prompts and answers could not be kept or deleted"),
+    });
 
 type ClosingTables = Pick<AccountTables, "workspaces" | "organization_members"> & PrivacyTables;
 

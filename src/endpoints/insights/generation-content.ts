@@ -76,11 +76,9 @@ export const generationContent = defineEndpoint({
     const sinceMs = security.privacy.of(workspaceId).contentsSinceMs;
     const generationId = generationIdOf(id);
     const content =
-      insights.archive === undefined ||
-      sinceMs === undefined ||
-      !/^gen_[0-9a-f]{32}$/.test(generationId)
+      sinceMs === undefined || !/^gen_[0-9a-f]{32}$/.test(generationId)
         ? undefined
-        : await insights.archive.contents.find({ workspaceId, id: generationId, sinceMs });
+        : await insights.contents.find({ workspaceId, id: generationId, sinceMs });
     const isReadable = caller.kind !== "llm-key" || content?.keyId === caller.key.id;
     if (content === undefined || !isReadable)
       throw new GatewayError(

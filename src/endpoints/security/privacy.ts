@@ -14,17 +14,14 @@ export const privacySchema = lazily(() =>
     .meta({ id: "PrivacySettings" }),
 );
 
-/**
- * The public form of a workspace's own; keep_contents and content_days are there where the gateway
- * has an archive.
- */
+/** The public form of a workspace's own. */
 const workspacePrivacySchema = lazily(() =>
   z
     .object({
       zdr: z.boolean(),
       blocked_providers: z.array(z.string()),
-      keep_contents: z.boolean().optional(),
-      content_days: z.number().optional(),
+      keep_contents: z.boolean(),
+      content_days: z.number(),
     })
     .meta({ id: "WorkspacePrivacySettings" }),
 );
@@ -87,18 +84,9 @@ const workspacePrivacyObject = (
   { insights }: Pick<Dependencies, "insights">,
 ): AnswerOf<typeof workspacePrivacySchema> => ({
   ...privacyObject(privacy),
-  ...(insights.archive !== undefined && {
-    keep_contents: privacy.contentsSinceMs !== undefined,
-    content_days: insights.archive.contents.keepDays,
-  }),
+  keep_contents: privacy.contentsSinceMs !== undefined,
+  content_days: insights.contents.keepDays,
 });
-
-const noArchive = (): GatewayError =>
-  new GatewayError(
-    "conflict",
-    "keep_contents: this gateway has no archive to keep prompts and answers in. Its operator configures one with archive.url.",
-    { param: "keep_contents" },
-  );
 
 const shared = {
   path: "/security/privacy",
@@ -128,21 +116,19 @@ export const changePrivacy = defineEndpoint({
   summary: "Change the privacy settings of the workspace.",
   description:
     "zdr allows only providers that retain nothing (zero data retention). blocked_providers never receive requests. Keys, presets " +
-    "and requests can demand more privacy, never less. keep_contents stores prompts and answers of new requests in the archive, for " +
-    "the number of days that the operator configured (GET /generation/content), except under zero data retention; false deletes " +
-    "what is stored. Answers 409 if the gateway has no archive.",
+    "and requests can demand more privacy, never less. keep_contents stores prompts and answers of new requests, encrypted, for the " +
+    "number of days that the operator configured (GET /generation/content), except under zero data retention; false deletes what is " +
+    "stored.",
   body: workspacePrivacyChangesSchema,
   response: workspacePrivacySchema,
   async handle(context, deps: Pick<Dependencies, "inference" | "insights" | "security">) {
     const workspaceId = workspaceOf(context).id;
     const { keep_contents: keepsContents } = context.body;
-    const { archive } = deps.insights;
-    if (keepsContents === true && archive === undefined) throw noArchive();
     const privacy = await deps.security.privacyEditor.change(
       { workspaceId, ownerId: workspaceId },
       { ...privacyChanges(deps, context.body), keepsContents },
     );
-    if (privacy.contentsSinceMs === undefined) archive?.contents.eraseSoon();
+    if (privacy.contentsSinceMs === undefined) deps.insights.contents.eraseSoon();
     context.changed = workspaceId;
     return context.json(workspacePrivacyObject(privacy, deps));
   },

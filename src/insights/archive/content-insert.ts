@@ -1,6 +1,6 @@
 import { recordInsert } from "../../platform/storage/commit-queue.ts";
 
-/** Prompts and answers that wait for the archive. */
+/** Prompts and answers that are kept here, or wait for the archive. */
 export interface ContentTables {
   content_outbox: {
     generation_id: string;
@@ -68,3 +68,27 @@ export const contentInsert = inserted.statement;
 
 /** Returns the row of a content, to be committed. */
 export const contentRow = inserted.rowOf;
+
+/** Which content is asked for. */
+export interface ContentQuery {
+  workspaceId: string;
+  /** A `gen_` id. */
+  id: string;
+  /** The wall time since which the workspace keeps contents; older ones are not returned. */
+  sinceMs: number;
+}
+
+/** A row as it is read, from the database or from the archive. */
+export type ReadRow = Omit<ContentTables["content_outbox"], "batch" | "size">;
+
+/** Returns the content of a row, as it was sealed. */
+export const contentOf = (row: ReadRow): Content => ({
+  generationId: row.generation_id,
+  workspaceId: row.workspace_id,
+  keyId: row.key_id,
+  createdAtMs: Number(row.created_at_ms),
+  surface: row.surface,
+  streamed: Number(row.streamed) === 1,
+  request: { text: row.request, isCut: Number(row.request_cut) === 1 },
+  answer: { text: row.answer, isCut: Number(row.answer_cut) === 1 },
+});

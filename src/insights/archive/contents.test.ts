@@ -10,10 +10,13 @@ import {
   openArchived,
 } from "../../../test/support/archive.ts";
 import { type ClickHouseServer, startClickHouse } from "../../../test/support/clickhouse.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { openInsightStorage } from "../../../test/support/generation-records.ts";
 import { migratedDatabase } from "../../../test/support/postgres.ts";
-import { systemClock } from "../../platform/kernel/clock.ts";
+import { dayMs, systemClock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
-import type { Content } from "./content-insert.ts";
+import type { Content, ContentTables } from "./content-insert.ts";
+import { Contents } from "./contents.ts";
 import { forgetOutbox } from "./outbox-add.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-contents-"));
@@ -252,7 +255,7 @@ test("contents wait while the archive is down, and are archived once when it is 
   });
 }, 240_000);
 
-test("contents are not kept for an archive that is no longer configured", async () => {
+test("contents that wait for an archive that is no longer configured stay in the database", async () => {
   const { url, archiveUrl } = fresh();
   await within({ url, archiveUrl }, async (opened) => {
     const { archive, storage } = opened;
@@ -260,6 +263,67 @@ test("contents are not kept for an archive that is no longer configured", async 
     archive.contents.write(contentOf("ws_a"));
     expect(await waiting(opened)).toEqual(["ws_a"]);
     await forgetOutbox(storage.database.withTables());
-    expect(await waiting(opened)).toEqual([]);
+    expect(await waiting(opened)).toEqual(["ws_a"]);
   });
 }, 240_000);
+
+describe.each(engines)(
+  "request contents without an archive, in a database on %s",
+  (_, databaseUrl) => {
+    test("are kept for some days and of workspaces that keep them, the newest ones within a budget", async () => {
+      const storage = await openInsightStorage(await databaseUrl());
+      const clock = new FakeClock();
+      const keptSince = new Map([
+        ["ws_a", 1],
+        ["ws_b", 1],
+      ]);
+      const failures: unknown[] = [];
+      const kept = new Contents({
+        database: storage.database.withTables(),
+        commits: storage.commits,
+        archived: undefined,
+        vault: await openTestVault(),
+        clock,
+        keepDays: 3,
+        // Each takes some 550 characters when it is encrypted.
+        budgetCharacters: 1_600,
+        keptSince: () => Promise.resolve(keptSince),
+        onDropped: () => undefined,
+        onError: (error) => void failures.push(error),
+      });
+      const write = (workspaceId: string): Content => {
+        clock.advance(1);
+        const text = randomBytes(300).toString("hex");
+        const content = contentOf(workspaceId, { createdAtMs: clock.nowMs(), text });
+        kept.write(content);
+        return content;
+      };
+      const isFound = async ({ workspaceId, generationId: id }: Content): Promise<boolean> =>
+        (await kept.find({ workspaceId, id, sinceMs: 1 })) !== undefined;
+      const rows = async (): Promise<string[]> =>
+        (
+          await storage.database
+            .withTables<ContentTables>()
+            .selectFrom("content_outbox")
+            .select("workspace_id")
+            .orderBy("generation_id")
+            .execute()
+        ).map((row) => row.workspace_id);
+      const contents = [write("ws_a"), write("ws_a"), write("ws_b")];
+      expect(await Promise.all(contents.map(isFound))).toEqual([true, true, true]);
+      await kept.round();
+      expect(await rows()).toEqual(["ws_a", "ws_b"]);
+      expect(kept.figures).toEqual({ waiting: 2, archived: 0, dropped: 1 });
+      keptSince.delete("ws_b");
+      kept.eraseSoon();
+      await kept.stop();
+      expect(await rows()).toEqual(["ws_a"]);
+      clock.advance(3 * dayMs);
+      expect(await isFound(contents[1]!)).toBe(false);
+      await kept.round();
+      expect(await rows()).toEqual([]);
+      expect(failures).toEqual([]);
+      await storage.close();
+    }, 240_000);
+  },
+);

@@ -2,34 +2,15 @@ import type { Kysely } from "kysely";
 import { type Clock, dayMs, minuteMs } from "../../platform/kernel/clock.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { ArchiveClient } from "./archive-client.ts";
-import { archivedId, prepareTable } from "./archive-tables.ts";
-import { type Content, contentRow, type ContentTables } from "./content-insert.ts";
+import type { ArchivedContents } from "./archived-contents.ts";
+import {
+  type Content,
+  contentOf,
+  type ContentQuery,
+  contentRow,
+  type ContentTables,
+} from "./content-insert.ts";
 import { type ContentVault, openContent, sealContent } from "./content-seal.ts";
-
-type Row = ContentTables["content_outbox"];
-
-/** The table of prompts and answers. */
-const contentsTable = "switchyard_contents";
-
-/** Creates the table. Each day is a partition, so that whole days are dropped when they expire. */
-const createContents = (keepDays: number): string => `create table if not exists ${contentsTable} (
-  id UInt128 codec(ZSTD(1)),
-  created_at_ms Int64 codec(DoubleDelta, LZ4),
-  workspace_id LowCardinality(String),
-  key_id LowCardinality(String),
-  surface LowCardinality(String),
-  streamed UInt8,
-  request_cut UInt8,
-  answer_cut UInt8,
-  request String codec(ZSTD(3)),
-  answer String codec(ZSTD(3))
-)
-engine = ReplacingMergeTree
-partition by toYYYYMMDD(fromUnixTimestamp64Milli(created_at_ms, 'UTC'))
-order by (workspace_id, id)
-ttl toDateTime(fromUnixTimestamp64Milli(created_at_ms, 'UTC')) + interval ${keepDays} day
-settings non_replicated_deduplication_window = 1000, ttl_only_drop_parts = 1`;
 
 /** Contents of one insert: with their full texts some 16 million characters at most. */
 const batchContents = 32;
@@ -44,42 +25,34 @@ const dropStepRows = 1_000;
 interface ContentsOptions {
   database: Kysely<ContentTables>;
   commits: CommitQueue;
-  client: ArchiveClient;
+  /** Where they go from the database; undefined keeps them there. */
+  archived: ArchivedContents | undefined;
   /** Encrypts them before anything is written. */
   vault: ContentVault;
   clock: Clock;
-  /** Days for which the archive keeps them. */
+  /** Days for which they are kept. */
   keepDays: number;
-  /** The most characters that wait in the database while the archive does not answer. */
+  /** The most characters that the database holds. */
   budgetCharacters: number;
   /** Returns the workspaces that keep contents, each with the wall time since which it does. */
   keptSince(): Promise<ReadonlyMap<string, number>>;
-  /** Called with the number of contents that were dropped before they were archived. */
+  /** Called with the number of contents that were dropped early. */
   onDropped(contents: number): void;
   onError(error: unknown): void;
 }
 
 /** Contents in numbers, for metrics. */
 interface ContentFigures {
-  /** Those that wait in the outbox. */
+  /** Those that are in the database. */
   waiting: number;
   /** Those that this gateway has archived, and those that were lost or given up before. */
   archived: number;
   dropped: number;
 }
 
-/** Which content is asked for. */
-interface ContentQuery {
-  workspaceId: string;
-  /** A `gen_` id. */
-  id: string;
-  /** The wall time since which the workspace keeps contents; older ones are not returned. */
-  sinceMs: number;
-}
-
 /**
- * Prompts and answers of workspaces that keep them. They pass through the database into a table of
- * the archive with a retention of its own.
+ * Prompts and answers of workspaces that keep them, for some days. They stay in the database, or
+ * pass through it into the archive where there is one.
  */
 export class Contents {
   readonly figures: ContentFigures = { waiting: 0, archived: 0, dropped: 0 };
@@ -90,19 +63,19 @@ export class Contents {
   /** Of those that were dropped, the ones that were reported. */
   private reportedCount = 0;
   private upkeptMs = -Infinity;
-  private isPrepared = false;
   private stopped = false;
+  private erasing: Promise<void> = Promise.resolve();
 
   constructor(options: ContentsOptions) {
     this.options = options;
   }
 
-  /** How long the archive keeps contents, in days. */
+  /** How long contents are kept, in days. */
   get keepDays(): number {
     return this.options.keepDays;
   }
 
-  /** Puts a content into the outbox. Never waits; what cannot be written now is counted as lost. */
+  /** Puts a content into the database. Never waits; what cannot be written now is counted as lost. */
   write(content: Content): void {
     const { commits } = this.options;
     const size = content.request.text.length + content.answer.text.length;
@@ -116,7 +89,7 @@ export class Contents {
   }
 
   /**
-   * Resolves when every content that was written so far is in the outbox, or lost. Rejects with
+   * Resolves when every content that was written so far is in the database, or lost. Rejects with
    * `StorageUnavailableError` where the database answers nothing.
    */
   async written(): Promise<void> {
@@ -130,33 +103,34 @@ export class Contents {
    * it cannot be decrypted.
    */
   async find(query: ContentQuery): Promise<Content | undefined> {
-    const { database } = this.options;
+    const { database, archived } = this.options;
     await this.written();
-    const waiting = await database
+    const row = await database
       .selectFrom("content_outbox")
       .selectAll()
       .where("generation_id", "=", query.id)
       .where("workspace_id", "=", query.workspaceId)
-      .where("created_at_ms", ">=", query.sinceMs)
+      .where("created_at_ms", ">=", Math.max(query.sinceMs, archived ? 0 : this.expiredMs()))
       .executeTakeFirst();
-    const found = waiting === undefined ? await this.findArchived(query) : contentOf(waiting);
+    const found = row === undefined ? await archived?.find(query) : contentOf(row);
     return found && openContent(this.options.vault, found);
   }
 
   /**
-   * Archives everything that waits, and does the maintenance that is due. Rejects as its parts do.
+   * Archives everything that waits where there is an archive, and does the maintenance that is due.
+   * Rejects as its parts do.
    */
   async round(): Promise<void> {
+    const { archived, clock } = this.options;
     try {
-      await this.prepare();
-      await this.archiveAll();
-      const { clock } = this.options;
+      if (archived !== undefined) await this.archiveAll(archived);
       if (clock.monotonicMs() - this.upkeptMs < upkeepEveryMs) return;
       this.upkeptMs = clock.monotonicMs();
       await this.erase();
+      if (archived === undefined) await this.trim();
     } catch (error) {
-      this.isPrepared = false;
-      this.eraseSoon();
+      archived?.forget();
+      this.upkeptMs = -Infinity;
       throw error;
     }
   }
@@ -184,15 +158,8 @@ export class Contents {
     );
   }
 
-  private async prepare(): Promise<void> {
-    const { client, keepDays } = this.options;
-    if (this.isPrepared) return;
-    const create = createContents(keepDays);
-    await prepareTable(client, { table: contentsTable, create, keepDays });
-    this.isPrepared = true;
-  }
-
-  private async archiveAll(): Promise<void> {
+  private async archiveAll(archived: ArchivedContents): Promise<void> {
+    await archived.prepare();
     await this.written();
     const undecided = await this.options.database
       .selectFrom("content_outbox")
@@ -201,25 +168,31 @@ export class Contents {
       .where("batch", "is not", null)
       .orderBy("batch")
       .execute();
-    for (const { batch } of undecided) if (batch !== null) await this.archive(batch);
+    for (const { batch } of undecided) if (batch !== null) await this.archive(archived, batch);
     while (!this.stopped) {
       const batch = await this.settle();
       if (batch === undefined) break;
-      await this.archive(batch);
+      await this.archive(archived, batch);
     }
   }
 
-  /** Makes the next round delete what no workspace keeps any more. */
+  /**
+   * Deletes what no workspace keeps any more: with the archive's next round, or at once where there
+   * is none.
+   */
   eraseSoon(): void {
+    const { archived, onError } = this.options;
     this.upkeptMs = -Infinity;
+    if (archived !== undefined) return;
+    this.erasing = this.erasing.then(() => this.erase()).catch(onError);
   }
 
   /**
-   * Deletes contents of workspaces that no longer keep them or were closed, and those from before
-   * they kept them.
+   * Deletes contents of workspaces that no longer keep them or were closed, those from before they
+   * kept them, and those that are too old.
    */
   async erase(): Promise<void> {
-    const { database, client, keptSince } = this.options;
+    const { database, archived, keptSince } = this.options;
     const kept = await keptSince();
     const waiting = await database
       .selectFrom("content_outbox")
@@ -232,23 +205,20 @@ export class Contents {
         .where("workspace_id", "=", id)
         .where("created_at_ms", "<", kept.get(id) ?? Number.MAX_SAFE_INTEGER)
         .execute();
-    const due =
-      "created_at_ms < toInt64(transform(workspace_id, {ids:Array(String)}, {since:Array(String)}, '9223372036854775807'))";
-    // The list must not be empty, and no workspace has this id.
-    const parameters = {
-      ids: ["", ...kept.keys()],
-      since: ["0", ...[...kept.values()].map(String)],
-    };
-    const [found] = await client.query(
-      `select 1 from ${contentsTable} where ${due} limit 1`,
-      parameters,
-    );
-    if (found !== undefined)
-      await client.command(`delete from ${contentsTable} where ${due}`, parameters);
+    if (archived !== undefined) return archived.erase(kept);
+    await database
+      .deleteFrom("content_outbox")
+      .where("created_at_ms", "<", this.expiredMs())
+      .execute();
+  }
+
+  /** The wall time before which contents are no longer kept. */
+  private expiredMs(): number {
+    return this.options.clock.nowMs() - this.options.keepDays * dayMs;
   }
 
   /**
-   * Drops the oldest waiting contents until the rest fit into the budget, and reports what was
+   * Drops the database's oldest contents until the rest fit into the budget, and reports what was
    * lost.
    */
   async trim(): Promise<void> {
@@ -277,7 +247,7 @@ export class Contents {
   /** Begins no batch any more; resolves when the commit of what was written so far is under way. */
   async stop(): Promise<void> {
     this.stopped = true;
-    await Promise.all(this.sealing);
+    await Promise.all([...this.sealing, this.erasing]);
   }
 
   private async dropOldest(waitingCharacters: number): Promise<number> {
@@ -328,56 +298,16 @@ export class Contents {
     return numUpdatedRows === 0n ? undefined : batch;
   }
 
-  private async archive(batch: string): Promise<void> {
-    const { database, client } = this.options;
+  private async archive(archived: ArchivedContents, batch: string): Promise<void> {
+    const { database } = this.options;
     const rows = await database
       .selectFrom("content_outbox")
       .selectAll()
       .where("batch", "=", batch)
       .orderBy("generation_id")
       .execute();
-    if (rows.length > 0)
-      await client.insert(contentsTable, { rows: rows.map(archivedContent), token: batch });
+    if (rows.length > 0) await archived.insert(rows, batch);
     await database.deleteFrom("content_outbox").where("batch", "=", batch).execute();
     this.figures.archived += rows.length;
   }
-
-  private async findArchived(query: ContentQuery): Promise<Content | undefined> {
-    const { client, clock, keepDays } = this.options;
-    const [row] = await client.query<ArchivedRow>(
-      `select created_at_ms, key_id, surface, streamed, request_cut, answer_cut, request, answer
-       from ${contentsTable} final where workspace_id = {workspace:String} and id = {id:UInt128}
-         and created_at_ms >= {since:Int64}`,
-      {
-        workspace: query.workspaceId,
-        id: archivedId(query.id),
-        since: Math.max(query.sinceMs, clock.nowMs() - keepDays * dayMs),
-      },
-    );
-    return row && contentOf({ ...row, generation_id: query.id, workspace_id: query.workspaceId });
-  }
 }
-
-type ReadRow = Omit<Row, "batch" | "size">;
-type ArchivedRow = Omit<ReadRow, "generation_id" | "workspace_id">;
-
-const archivedContent = ({
-  batch: _batch,
-  size: _size,
-  generation_id: id,
-  ...row
-}: Row): object => ({
-  ...row,
-  id: archivedId(id),
-});
-
-const contentOf = (row: ReadRow): Content => ({
-  generationId: row.generation_id,
-  workspaceId: row.workspace_id,
-  keyId: row.key_id,
-  createdAtMs: Number(row.created_at_ms),
-  surface: row.surface,
-  streamed: Number(row.streamed) === 1,
-  request: { text: row.request, isCut: Number(row.request_cut) === 1 },
-  answer: { text: row.answer, isCut: Number(row.answer_cut) === 1 },
-});

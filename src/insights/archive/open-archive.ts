@@ -7,6 +7,7 @@ import type { UsageTables } from "../usage-rollup.ts";
 import { ArchiveClient } from "./archive-client.ts";
 import { ArchiveReads } from "./archive-reads.ts";
 import type { ContentVault } from "./content-seal.ts";
+import { ArchivedContents } from "./archived-contents.ts";
 import { Contents } from "./contents.ts";
 import {
   ArchivedFigures,
@@ -100,7 +101,7 @@ const contentsOf = (
   new Contents({
     database: database.withTables(),
     commits,
-    client,
+    archived: new ArchivedContents({ client, clock, keepDays: settings.contentDays }),
     clock,
     vault: ports.contentVault,
     keepDays: settings.contentDays,

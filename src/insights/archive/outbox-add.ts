@@ -2,7 +2,6 @@ import type { Kysely } from "kysely";
 import type { AddStatement, CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { GatewayTables } from "../../platform/storage/database-epoch.ts";
 import { generationInsert } from "../generation-record.ts";
-import type { ContentTables } from "./content-insert.ts";
 
 /** The records that wait for the archive. */
 export interface OutboxTables {
@@ -62,16 +61,13 @@ export const archivingCommits = (commits: CommitQueue): CommitQueue => ({
 
 /**
  * Clears what waits for an archive that is no longer configured. A later archive is given every
- * record that the database has then.
+ * record that the database has then. Prompts and answers that waited stay, and are kept here.
  */
-export async function forgetOutbox(
-  database: Kysely<OutboxTables & ContentTables & GatewayTables>,
-): Promise<void> {
+export async function forgetOutbox(database: Kysely<OutboxTables & GatewayTables>): Promise<void> {
   const { numDeletedRows } = await database
     .deleteFrom("gateway_facts")
     .where("name", "=", archiveFilledName)
     .executeTakeFirst();
   if (numDeletedRows === 0n) return;
   await database.deleteFrom("archive_outbox").execute();
-  await database.deleteFrom("content_outbox").execute();
 }

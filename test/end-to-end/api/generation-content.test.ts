@@ -7,6 +7,7 @@ import { newId } from "../../../src/platform/kernel/ids.ts";
 import { type ClickHouseServer, startClickHouse } from "../../support/clickhouse.ts";
 import { acme, testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { migratedDatabase } from "../../support/postgres.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { startToolStage, type ToolStage } from "../mcp/gateway/tool-stage.ts";
 import { at, textAt } from "./at.ts";
@@ -356,14 +357,52 @@ test("prompts and completions of a closed workspace are deleted", async () => {
   }
 }, 240_000);
 
-test("a gateway without an archive returns 409 for keep_contents", async () => {
-  const workspaces = await startTwoWorkspaces(() => Promise.resolve(undefined));
-  try {
-    const [status, refusal] = await demand(workspaces, { keep_contents: true });
-    expect([status, at(refusal, "error.param")]).toEqual([409, "keep_contents"]);
-    expect(textAt(refusal, "error.message")).toContain("archive.url");
-    expect(await statusOf(workspaces.own, `gen_${"0".repeat(32)}`)).toBe(404);
-  } finally {
-    await workspaces.stop();
-  }
-}, 240_000);
+describe.each(allEngines)("without an archive, on %s", (_, freshUrl) => {
+  let workspaces: TwoWorkspaces;
+  beforeAll(async () => {
+    workspaces = await startTwoWorkspaces(freshUrl, {
+      contentDays: 3,
+      providers: [acme(upstream.baseUrl)],
+    });
+  }, 240_000);
+  afterAll(() => workspaces.stop());
+
+  test("prompts and answers are kept encrypted in the database, for their workspace, until it turns that off", async () => {
+    const ask = (changes: object = {}): Promise<string> =>
+      idOf(
+        workspaces.as(testLlmKey)(
+          "POST",
+          "/chat/completions",
+          chatRequest({ messages, ...changes }),
+        ),
+      );
+    const before = await ask();
+    expect(await demand(workspaces, { keep_contents: true })).toEqual([
+      200,
+      { zdr: false, blocked_providers: [], keep_contents: true, content_days: 3 },
+    ]);
+    const ids = [await ask(), await ask({ stream: true })];
+    const unstored = await ask({ store: false });
+    for (const id of ids) {
+      const answer = await workspaces.own("GET", `/generation/content?id=${id}`);
+      expect(await answer.json()).toMatchObject({
+        data: { id, surface: "chat", input: { messages }, input_cut: false },
+      });
+    }
+    const { contents } = workspaces.gateway().app.insights;
+    await contents.round();
+    expect(contents.figures).toMatchObject({ waiting: 2, archived: 0, dropped: 0 });
+    expect(
+      await Promise.all([
+        ...[before, unstored].map((id) => statusOf(workspaces.own, id)),
+        ...ids.map((id) => statusOf(workspaces.stranger, id)),
+      ]),
+    ).toEqual([404, 404, 404, 404]);
+    await demand(workspaces, { keep_contents: false });
+    expect(await statusOf(workspaces.own, ids[0]!)).toBe(404);
+    await pollUntil(async () => {
+      await contents.trim();
+      return contents.figures.waiting === 0;
+    });
+  }, 240_000);
+});

@@ -72,10 +72,7 @@ function Found({ id }: { id: string }) {
   );
 }
 
-/**
- * Whether the workspace keeps prompts and answers; undefined where the person may not know, or
- * where the gateway has no place to keep them.
- */
+/** Whether the workspace keeps prompts and answers; undefined where the person may not know. */
 export function useKeepsContent(): boolean | undefined {
   const mayRead = useScope("read:security");
   const privacy = useQuery({ ...privacyQuery, enabled: mayRead });

@@ -13,10 +13,10 @@ export interface AllowedRange {
 export interface Privacy {
   zdr: boolean;
   blocked_providers: readonly string[];
-  /** Whether prompts and answers are kept; absent where the gateway has no archive. */
-  keep_contents?: boolean;
-  /** For how many days; absent where the gateway has no archive. */
-  content_days?: number;
+  /** Whether prompts and answers are kept. */
+  keep_contents: boolean;
+  /** For how many days. */
+  content_days: number;
 }
 
 /** A credential with what is worth a look. */

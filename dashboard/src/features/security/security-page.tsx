@@ -145,15 +145,12 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
 
 const daysText = (days: number): string => (days === 1 ? "1 day" : `${days} days`);
 
-/** What keeping prompts and answers means here, or why it cannot be turned on. */
+/** What keeping prompts and answers means, or why it cannot be turned on. */
 function keepingHint({ privacy, zdr }: { privacy: Privacy; zdr: boolean }): string {
-  const { content_days: days } = privacy;
-  if (days === undefined)
-    return "This gateway has no archive to keep them in. Its operator configures one with archive.url.";
   if (zdr)
     return "Not with zero retention, which keeps nothing. Turning that on deletes what is kept.";
   return (
-    `The archive keeps the request and the answer of each chat request from now on, for ${daysText(days)}. ` +
+    `The gateway keeps the request and the answer of each chat request from now on, encrypted, for ${daysText(privacy.content_days)}. ` +
     "Who may read the security settings may read them. Requests with zero retention or store: false are never kept."
   );
 }
@@ -162,10 +159,10 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
   const queries = useQueryClient();
   const [zdr, setZdr] = useState(privacy.zdr);
   const [blocked, setBlocked] = useState(privacy.blocked_providers.join(", "));
-  const [keeps, setKeeps] = useState(privacy.keep_contents ?? false);
+  const [keeps, setKeeps] = useState(privacy.keep_contents);
   const [isAsking, setAsking] = useState(false);
   const keepsThen = keeps && !zdr;
-  const isChanged = keepsThen !== (privacy.keep_contents ?? false);
+  const isChanged = keepsThen !== privacy.keep_contents;
   const save = useMutation({
     mutationFn: () =>
       changePrivacy({
@@ -175,7 +172,7 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
       }),
     onSuccess(saved) {
       setAsking(false);
-      setKeeps(saved.keep_contents ?? false);
+      setKeeps(saved.keep_contents);
       return queries.invalidateQueries({ queryKey: ["security", "privacy"] });
     },
   });
@@ -198,7 +195,7 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
         <Check
           label="Keep prompts and answers"
           checked={keepsThen}
-          disabled={!mayWrite || zdr || privacy.content_days === undefined}
+          disabled={!mayWrite || zdr}
           onChange={setKeeps}
           hint={keepingHint({ privacy, zdr })}
         />
@@ -226,7 +223,7 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
       >
         <p>
           Nobody can read the kept prompts and answers of this workspace any more, and the gateway
-          deletes them from the archive. Turning it on again does not bring them back.
+          deletes them. Turning it on again does not bring them back.
         </p>
       </Confirm>
     </>
