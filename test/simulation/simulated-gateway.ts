@@ -15,6 +15,7 @@ import type {
   UpstreamRequest,
   UpstreamResponse,
 } from "../../src/inference/upstream/upstream-client.ts";
+import { Contents } from "../../src/insights/archive/contents.ts";
 import type { AttemptRecord } from "../../src/insights/generation-record.ts";
 import {
   openInsights,
@@ -123,6 +124,22 @@ const onError = (error: unknown): never => {
   throw error;
 };
 
+const unused = (): never => {
+  throw new Error("the simulation keeps no prompts and answers");
+};
+
+/** Prompts and answers that no workspace keeps. */
+const keepsNothing = {
+  commits: forgetfulCommits,
+  archived: undefined,
+  vault: { sealRecord: unused, openRecord: unused, learn: unused },
+  keepDays: 1,
+  budgetCharacters: 0,
+  keptSince: () => Promise.resolve(new Map<string, number>()),
+  onDropped: unused,
+  onError,
+};
+
 /** Builds the gateway; `behaviourOf` is asked for each attempt. */
 export async function simulateGateway(
   providers: readonly string[],
@@ -148,6 +165,7 @@ export async function simulateGateway(
     probePostgres: undefined,
     onError,
     onExcess: () => undefined,
+    openContents: (table) => new Contents({ ...keepsNothing, database: table, clock }),
     ports: {
       describeModel: () => undefined,
       isPublic: () => true,

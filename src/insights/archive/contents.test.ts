@@ -8,6 +8,7 @@ import {
   type ArchivedStorage,
   archiveScrape,
   openArchived,
+  openTestVault,
 } from "../../../test/support/archive.ts";
 import { type ClickHouseServer, startClickHouse } from "../../../test/support/clickhouse.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
@@ -303,7 +304,7 @@ describe.each(engines)(
       const rows = async (): Promise<string[]> =>
         (
           await storage.database
-            .withTables<ContentTables>()
+            .withTables<Pick<ContentTables, "content_outbox">>()
             .selectFrom("content_outbox")
             .select("workspace_id")
             .orderBy("generation_id")

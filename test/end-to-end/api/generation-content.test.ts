@@ -367,7 +367,7 @@ describe.each(allEngines)("without an archive, on %s", (_, freshUrl) => {
   }, 240_000);
   afterAll(() => workspaces.stop());
 
-  test("prompts and answers are kept encrypted in the database, for their workspace, until it turns that off", async () => {
+  test("prompts and answers are kept in the database, for their workspace, until it turns that off", async () => {
     const ask = (changes: object = {}): Promise<string> =>
       idOf(
         workspaces.as(testLlmKey)(

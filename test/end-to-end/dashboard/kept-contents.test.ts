@@ -175,25 +175,26 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
 });
 
 describe.skipIf(!hasChromium)(`a gateway without an archive${missingChromium}`, () => {
-  test("says why prompts and responses cannot be stored and shows none in a request", async () => {
+  test("keeps prompts and responses in its database and shows them in a request", async () => {
     const scene = await startDashboardScene();
     try {
       const screen = await scene.open("owner", "/security");
       const { page } = screen;
-      await page.getByText(/This gateway has no archive/).waitFor();
-      expect(await page.getByLabel(keeping).isDisabled()).toBe(true);
-      await page.getByLabel("Blocked providers").fill("broken");
+      await page.getByText(/encrypted, for 7 days/).waitFor();
+      await page.getByLabel(keeping).check();
       await save(page);
-      expect(await scene.ask("owner", "GET", "/security/privacy")).toEqual({
-        zdr: false,
-        blocked_providers: ["broken"],
+      scene.serving.script(json(chatCompletion({ text: ["Kept here"] })));
+      const answer = await scene.chat({
+        model: "acme/large",
+        messages: [{ role: "user", content: "A question" }],
       });
+      await answer.text();
       await screen.go(`${scene.origin}/dashboard/activity`);
       await page.getByRole("table").last().locator("tbody tr").first().getByRole("button").click();
       const dialog = page.getByRole("dialog", { name: "Request" });
-      await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
-      await settled(page);
-      expect(await dialog.getByRole("tab", { name: "Content" }).count()).toBe(0);
+      await dialog.getByRole("tab", { name: "Content" }).click();
+      await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
+      await dialog.getByText("Kept here").first().waitFor();
       await expectSound(screen);
       await screen.close();
     } finally {
