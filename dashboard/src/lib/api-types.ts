@@ -672,8 +672,8 @@ export type Workspace = {
 export type WorkspacePrivacySettings = {
   "zdr": boolean;
   "blocked_providers": readonly (string)[];
-  "keep_contents"?: boolean;
-  "content_days"?: number;
+  "keep_contents": boolean;
+  "content_days": number;
 };
 
 /** Answers by operation. */
