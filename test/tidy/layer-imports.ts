@@ -39,6 +39,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     "identity",
     "inference/sandbox",
     "inference/catalog",
+    "inference/providers",
     "platform/*",
   ],
   app: [

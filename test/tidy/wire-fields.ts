@@ -161,6 +161,18 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: ["finish_reason", "top_logprobs"],
     why: "a form of chat, which has its names",
   },
+  "src/inference/surfaces/own-completions.ts": {
+    names: ["include_usage", "stream_options"],
+    why: "the form of completions asks for its usage as chat does",
+  },
+  "src/inference/surfaces/converse/": {
+    names: [
+      ...(fields["amazon-converse"] ?? []),
+      ...(fields["anthropic-messages"] ?? []),
+      "tool_choice",
+    ],
+    why: "puts Converse's requests into the form of messages, and their answers back",
+  },
   "src/inference/surfaces/ollama/": {
     names: [
       "finish_reason",
@@ -199,8 +211,8 @@ const exceptions: Readonly<Record<string, Exception>> = {
     why: "documents answers and their events in OpenAPI",
   },
   "src/endpoints/doors/": {
-    names: ["finish_reason"],
-    why: "documents answers in OpenAPI",
+    names: [...(fields["amazon-converse"] ?? []), "finish_reason", "output_config"],
+    why: "documents requests and answers in OpenAPI",
   },
   "src/endpoints/gemini/": {
     names: [...geminiFields, "image_url"],
@@ -255,12 +267,25 @@ const exceptions: Readonly<Record<string, Exception>> = {
     why: "kinds of tokens, by the names of the metric's label",
   },
   "src/cli/import/": {
-    names: [...declaredParameters, "max_output_tokens"],
+    names: [
+      ...declaredParameters,
+      "cache_creation_input_tokens",
+      "cache_read_input_tokens",
+      "cachedContentTokenCount",
+      "candidatesTokenCount",
+      "max_output_tokens",
+      "promptTokenCount",
+      "stop_sequences",
+    ],
     why: "reads other gateways' configuration",
   },
   "src/documentation/setting-meanings.ts": {
     names: ["max_completion_tokens"],
     why: "a key of switchyard.yaml",
+  },
+  "src/documentation/deviation-texts.ts": {
+    names: [...declaredParameters, "cache_control", "reasoning_content", "reasoning_details"],
+    why: "says of each deviation which field it changes",
   },
   "src/documentation/generated-pages.ts": {
     names: ["content_block_delta", "message_delta"],

@@ -13,7 +13,7 @@ import { systemClock } from "../../platform/kernel/clock.ts";
 import { type GatewayApi, withAccount } from "../gateway-api.ts";
 import { type CommandContext, CommandError, type Terminal } from "../terminal.ts";
 import { canBeAlias, ImportPlan } from "./import-plan.ts";
-import { LiteLlmImport } from "./litellm.ts";
+import { LiteLlmImport } from "./litellm/litellm.ts";
 import { BifrostImport } from "./bifrost/bifrost.ts";
 import { HeliconeImport } from "./helicone.ts";
 import { OpenAiEnvironmentImport } from "./openai-env.ts";

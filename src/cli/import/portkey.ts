@@ -6,7 +6,7 @@ import {
   vendorAt,
   withoutPrice,
 } from "./import-plan.ts";
-import { expiryOf, resetOf } from "./litellm-keys.ts";
+import { expiryOf, resetOf } from "./litellm/litellm-keys.ts";
 import { presetParametersOf } from "./preset-parameters.ts";
 import { hostName, usableAddress } from "./server-address.ts";
 import type { SourceDocument, SourceNode } from "./source-document.ts";

@@ -120,7 +120,8 @@ export const createAlias = defineEndpoint({
   summary: "Create an alias.",
   description:
     "A name that the workspace's requests may send as `model`, in every dialect. It takes precedence over a name of the operator's, " +
-    `and means nothing in other workspaces. At most ${aliasesMax} in a workspace. Limits of a key count for the models that the name means.`,
+    `and means nothing in other workspaces. At most ${aliasesMax} in a workspace. ` +
+    "Limits of a key count for the models that the name means.",
   bodyBytesMax: accountBodyBytesMax,
   body: newAliasSchema,
   response: aliasObjectSchema,

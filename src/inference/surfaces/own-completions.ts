@@ -1,18 +1,22 @@
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { Loss } from "../canonical/request.ts";
 import { chatGatewayFields } from "../dialects/openai-chat/request-schema.ts";
-import { fittedCap, type RelayOptions, type StreamRelay } from "../dialects/shared/passthrough.ts";
+import {
+  fittedCap,
+  type RelayOptions,
+  type SseEvent,
+  type StreamRelay,
+} from "../dialects/shared/passthrough.ts";
 import { refusedFields } from "../dialects/shared/refused-parameters.ts";
 import { asObject, objectsIn, unsupportedContent } from "../dialects/shared/wire-fields.ts";
 import { chatDialectOf } from "../pipeline/adapt.ts";
 import type { AdaptedRoute, Adapter, ChatCall } from "../pipeline/inference-call.ts";
-import type { SseEvent } from "../upstream/sse-decoder.ts";
 import type { EchoedPrompt, OwnOnly } from "./completion-shaped-chat.ts";
 
 /** A completion in the form in which its client sent it. */
 export interface AskedCompletion {
   body: JsonObject;
-  /** The prompt that answers begin with; set anew by each route that answers. */
+  /** The prompt that answers begin with; each route that answers sets it. */
   prompt: EchoedPrompt;
   /** What only a provider's own endpoint can answer; undefined where chat can. */
   ownOnly: OwnOnly | undefined;

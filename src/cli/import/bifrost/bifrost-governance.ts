@@ -1,5 +1,5 @@
 import type { ImportPlan } from "../import-plan.ts";
-import { expiryOf, resetOf } from "../litellm-keys.ts";
+import { expiryOf, resetOf } from "../litellm/litellm-keys.ts";
 import type { SourceNode } from "../source-document.ts";
 import type { BifrostUpstreams } from "./bifrost-upstream.ts";
 

@@ -1,6 +1,6 @@
 import { endpointsOf } from "./litellm-routes.ts";
-import type { ImportPlan } from "./import-plan.ts";
-import type { SourceDocument, SourceNode } from "./source-document.ts";
+import type { ImportPlan } from "../import-plan.ts";
+import type { SourceDocument, SourceNode } from "../source-document.ts";
 
 const daysByUnit: Readonly<Record<string, number>> = {
   s: 1 / 86_400,

@@ -1,12 +1,12 @@
 import { dirname, resolve } from "node:path";
-import type { ConfiguredModel } from "../../inference/catalog/configured/configured-provider.ts";
-import { type ImportPlan, type Upstream, usdPerMillion, withoutPrice } from "./import-plan.ts";
+import type { ConfiguredModel } from "../../../inference/catalog/configured/configured-provider.ts";
+import { type ImportPlan, type Upstream, usdPerMillion, withoutPrice } from "../import-plan.ts";
 import { importLiteLlmKeys, resetOf } from "./litellm-keys.ts";
 import { LiteLlmUpstreams } from "./litellm-upstream.ts";
 import { localVendors, reasonFor, vendors } from "./litellm-words.ts";
-import { kindOfMode, kindOfName, type ModelKind } from "./model-kind.ts";
-import { presetParametersOf } from "./preset-parameters.ts";
-import { SourceDocument, type SourceNode } from "./source-document.ts";
+import { kindOfMode, kindOfName, type ModelKind } from "../model-kind.ts";
+import { presetParametersOf } from "../preset-parameters.ts";
+import { SourceDocument, type SourceNode } from "../source-document.ts";
 
 /** Reads LiteLLM's config.yaml, and its virtual keys where they were exported. */
 export class LiteLlmImport {

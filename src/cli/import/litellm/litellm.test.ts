@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { ImportPlan } from "./import-plan.ts";
+import { ImportPlan } from "../import-plan.ts";
 import { LiteLlmImport } from "./litellm.ts";
-import { SourceDocument } from "./source-document.ts";
+import { SourceDocument } from "../source-document.ts";
 
 test("an alias with the name of another model costs what the model behind it costs", () => {
   const plan = new ImportPlan(0);

@@ -4,11 +4,11 @@ import {
   isSigned,
   type Upstream,
   vendorAt,
-} from "./import-plan.ts";
-import { takeCloudVariable } from "./cloud-variables.ts";
-import { addressIn, hostName, usableAddress } from "./server-address.ts";
+} from "../import-plan.ts";
+import { takeCloudVariable } from "../cloud-variables.ts";
+import { addressIn, hostName, usableAddress } from "../server-address.ts";
 import { localVendors, referenceOf } from "./litellm-words.ts";
-import type { SourceNode } from "./source-document.ts";
+import type { SourceNode } from "../source-document.ts";
 
 /** What a deployment's `model` says of its provider. */
 interface Named {

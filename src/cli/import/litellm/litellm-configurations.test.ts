@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { configuredProviderSchema } from "../../inference/catalog/configured/configured-provider.ts";
-import { loadConfiguration } from "../../platform/config/load-configuration.ts";
-import { Terminal } from "../terminal.ts";
-import { importFrom } from "./import-command.ts";
-import type { ImportFinding } from "./source-document.ts";
+import { configuredProviderSchema } from "../../../inference/catalog/configured/configured-provider.ts";
+import { loadConfiguration } from "../../../platform/config/load-configuration.ts";
+import { Terminal } from "../../terminal.ts";
+import { importFrom } from "../import-command.ts";
+import type { ImportFinding } from "../source-document.ts";
 
-const folder = join(import.meta.dirname, "../../../test/support/litellm-configurations");
+const folder = join(import.meta.dirname, "../../../../test/support/litellm-configurations");
 const names = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
 
 /** What `switchyard import litellm --dry-run --json` prints. */
