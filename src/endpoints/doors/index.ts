@@ -12,6 +12,7 @@ import { ollamaEmbed, ollamaEmbeddings } from "../ollama/embed.ts";
 import { ollamaPs, ollamaShow, ollamaTags, ollamaVersion } from "../ollama/models.ts";
 import { ollamaOpenAiChat, ollamaRunning } from "../ollama/openai-chat.ts";
 import { azureChat } from "./azure-deployments.ts";
+import { bedrockConverse, bedrockConverseStream } from "./bedrock-converse.ts";
 import { completions } from "./completions.ts";
 import { passthroughs } from "./passthrough.ts";
 
@@ -19,6 +20,8 @@ import { passthroughs } from "./passthrough.ts";
 export const doors: readonly Endpoint<Dependencies>[] = [
   completions,
   azureChat,
+  bedrockConverse,
+  bedrockConverseStream,
   ollamaChat,
   ollamaGenerate,
   ollamaTags,

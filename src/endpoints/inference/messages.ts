@@ -34,7 +34,7 @@ import { agentSessionHeader, tellingCaps } from "./spend-cap.ts";
 import { messageEventSchema } from "./streams/stream-events.ts";
 
 /** The reader of requests in Anthropic's dialect. */
-const messagesReader: CallReader = {
+export const messagesReader: CallReader = {
   dialect: anthropicMessages,
   idPrefix: "msg_",
   validate: checkMessagesRequest,

@@ -13,6 +13,12 @@ export const doors: Record<string, ContractRow> = {
     path: "/openai/deployments/none/chat/completions",
     accepted: 400,
   },
+  ...Object.fromEntries(
+    ["converse", "converse-stream"].map((verb) => [
+      `POST /model/:id/${verb}`,
+      { llm: true, base: "root", path: `/model/none/${verb}`, accepted: 400 } as const,
+    ]),
+  ),
   "POST /api/chat": { llm: true, base: "root" },
   "POST /api/generate": { llm: true, base: "root" },
   "GET /api/tags": { llm: true, base: "root" },
