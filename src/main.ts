@@ -105,12 +105,7 @@ async function start(): Promise<void> {
   const isStarted = endWhileStarting(logger);
   closeFiles(configuration, logger);
   const nodeName = line && `${hostname()}/${line.place.number}`;
-  const { tracing, accessLog } = sendTelemetry(configuration, {
-    logger,
-    metrics,
-    version,
-    nodeName,
-  });
+  const telemetry = sendTelemetry(configuration, { logger, metrics, version, nodeName });
   const announced = Promise.withResolvers<void>();
   let listeningUrl = "";
   const publicUrl = (): string => configuration.server.publicUrl ?? listeningUrl;
@@ -128,8 +123,7 @@ async function start(): Promise<void> {
     {
       logger,
       metrics: line ? { ...metrics, text: () => line.allMetrics() } : metrics,
-      tracing,
-      accessLog,
+      ...telemetry,
     },
   ).catch((error: unknown) => {
     throw asUnusableFile(error, databasePathOf(configuration));

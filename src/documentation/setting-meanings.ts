@@ -86,7 +86,7 @@ const storage: Readonly<Record<string, Meaning>> = {
     "abort",
   ],
   access_log: [
-    "Where one line for each request goes: stdout or the path of a file as JSON, or otlp to the collector of OTEL_EXPORTER_OTLP_ENDPOINT. It never has content.",
+    "Where a line for each request goes: stdout, a file's path, or otlp for the collector of OTEL_EXPORTER_OTLP_ENDPOINT. Never content.",
     "off",
   ],
   telemetry: ["Traces that are exported.", null],

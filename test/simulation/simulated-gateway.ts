@@ -124,6 +124,15 @@ const onError = (error: unknown): never => {
   throw error;
 };
 
+const simulatedStorage = {
+  commits: forgetfulCommits,
+  kind: "sqlite",
+  version: "simulated",
+  probePostgres: undefined,
+  onError,
+  onExcess: () => undefined,
+} as const;
+
 const unused = (): never => {
   throw new Error("the simulation keeps no prompts and answers");
 };
@@ -158,13 +167,8 @@ export async function simulateGateway(
   const upstream = simulatedUpstream(time, options.behaviourOf) as UpstreamClient;
   const insights = await openInsights({
     database,
-    commits: forgetfulCommits,
+    ...simulatedStorage,
     clock,
-    kind: "sqlite",
-    version: "simulated",
-    probePostgres: undefined,
-    onError,
-    onExcess: () => undefined,
     openContents: (table) => new Contents({ ...keepsNothing, database: table, clock }),
     ports: {
       describeModel: () => undefined,

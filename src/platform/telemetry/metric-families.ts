@@ -30,8 +30,17 @@ export function newFamilies() {
     errors: counterFamily("code", "fault"),
     rateLimited: counterFamily(),
     charged: counterFamily(),
-    uncollected: counterFamily("reason"),
+    uncollected: begun(counterFamily("reason"), "balance", "database"),
   };
+}
+
+/**
+ * Returns a family whose series are there from the start: to Prometheus, a series that begins with
+ * its first count has not increased.
+ */
+function begun<Cell>(family: Family<Cell>, ...values: readonly string[]): Family<Cell> {
+  for (const value of values) family.at(value);
+  return family;
 }
 
 /** Every labelled metric. */

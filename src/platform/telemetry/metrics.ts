@@ -162,8 +162,6 @@ export const statusClass = (status: number): StatusClass =>
  */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const families = newFamilies();
-  // There from the start: to Prometheus, a series that begins with its first count has not increased.
-  for (const reason of ["balance", "database"]) families.uncollected.at(reason);
   const gauges: Gauges = {
     requestsInFlight: new GaugeCell(),
     openStreams: new GaugeCell(),

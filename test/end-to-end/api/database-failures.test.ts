@@ -26,10 +26,7 @@ const faults: readonly { name: string; fault: PostgresFault; whole?: true }[] = 
   { name: "refuses the login", fault: { code: "28P01" } },
   { name: "answers nothing", fault: "hangs", whole: true },
 ];
-/**
- * The others are told apart in one place of the program: each request meets one of them, and
- * nightly all.
- */
+/** The others differ in one place of the program: each request meets one of them, and nightly all. */
 const divided = faults.filter(({ whole }) => whole !== true);
 const isNight = process.env["TEST_ENGINES"] === "all";
 

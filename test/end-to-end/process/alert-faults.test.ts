@@ -64,7 +64,16 @@ test("settlements wait for the disk", async () => {
     messages: [{ role: "user", content: "Hello" }],
     max_tokens: 5,
   });
-  const request = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${testLlmKey}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`;
+  const request = [
+    "POST /api/v1/chat/completions HTTP/1.1",
+    "host: gateway",
+    `authorization: Bearer ${testLlmKey}`,
+    "content-type: application/json",
+    `content-length: ${body.length}`,
+    "connection: close",
+    "",
+    body,
+  ].join("\r\n");
   using database = new Database(join(gateway.dataDirectory, "switchyard.db"));
   database.run("pragma busy_timeout = 5000");
   database.run("begin immediate");
