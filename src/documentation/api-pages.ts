@@ -146,7 +146,7 @@ const withNames = (path: string): string =>
   path
     .replace("{owner}/{model}", "sandbox/chat:free")
     .replaceAll(/(?:([a-z-]+)\/)?\{(\w+)\}/g, (_, before: string | undefined, name: string) => {
-      const owner = before?.replace(/(?<=tch|ss)es$|s$/, "");
+      const owner = before?.replace(/(?<=tch|ss|ias)es$|s$/, "");
       const isPlain = owner === undefined || name.includes("_") || name === owner;
       const full = isPlain ? name : `${owner}_${name}`;
       return `${before === undefined ? "" : `${before}/`}${full.replaceAll("-", "_").toUpperCase()}`;

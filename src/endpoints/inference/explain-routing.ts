@@ -147,7 +147,7 @@ function explanation(
 
 /** The members of requests for pictures, speech and transcripts that their price and route depend on. */
 const explainedMedia = () => ({
-  model: z.string().describe("Catalog id of a model of pictures, speech or transcripts."),
+  model: z.string().min(1).describe("Catalog id of a model of pictures, speech or transcripts."),
   prompt: z.string().optional().describe("What a picture shows."),
   n: z.int().min(1).max(10).optional(),
   size: z.string().optional().describe("auto, pixels such as 1024x1024, or a tier such as 2K."),
@@ -155,6 +155,7 @@ const explainedMedia = () => ({
   input: z.string().optional().describe("The text that is spoken."),
   voice: z.union([z.string(), z.looseObject({ id: z.string() })]).optional(),
   file_id: z.string().optional().describe("A file of the workspace that is transcribed."),
+  messages: z.never().optional().describe("A body with messages is one of chat."),
 });
 
 /** Returns which candidates would serve a request, in which order and why, without sending it. */

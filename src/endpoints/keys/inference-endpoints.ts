@@ -14,6 +14,8 @@ export const inferenceEndpoints: readonly string[] = [
   "/responses/:id/input_items",
   "/completions",
   "/openai/deployments/:name/chat/completions",
+  "/model/:id/converse",
+  "/model/:id/converse-stream",
   "/ollama/v1/chat/completions",
   "/embeddings",
   "/v2/embed",

@@ -62,6 +62,8 @@ const namesField = ({ path, text }: Outcome): boolean => {
   return (
     param.startsWith(path) ||
     path.startsWith(param) ||
+    // The fields of other surfaces mean nothing to a model that chats; messages are missing first.
+    text.includes("messages is required: send at least one") ||
     param.startsWith(path.replace(/\.(?:type|role)$/, "")) ||
     // An item without a type and a readable id is a message that lacks its role.
     param === path.replace(/\.id$/, ".role")

@@ -95,6 +95,7 @@ const names = new Map([
   ["CONFIGURATION_SECTION", "aliases"],
   ["ID", "fast"],
   ["TASK", "translation"],
+  ["MODEL_ID", "sandbox%2Fchat:free"],
 ]);
 let snippets: Snippet[] = [];
 

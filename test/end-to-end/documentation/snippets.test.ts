@@ -87,6 +87,12 @@ function readersFolder(): string {
   const folder = temporaryDirectory();
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   copyFileSync(join(root, "examples", "invoice.png"), join(folder, "scan.pdf"));
+  for (const [name, peers] of [
+    ["config.json", "bifrost.json"],
+    ["ai-gateway-config.yaml", "helicone.yaml"],
+    ["tensorzero.toml", "tensorzero.toml"],
+  ] as const)
+    copyFileSync(join(root, "test", "support", "peer-configurations", peers), join(folder, name));
   writeFileSync(
     join(folder, "config.yaml"),
     "model_list:\n  - { model_name: gpt-4o, litellm_params: { model: openai/gpt-4o } }\n",

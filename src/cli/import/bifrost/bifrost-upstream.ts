@@ -22,7 +22,7 @@ const vendors: Readonly<Record<string, string>> = {
 const ownServers = new Set(["vllm", "sgl", "ollama"]);
 
 /** Converts `env.NAME` to the configuration's form; undefined for other texts. */
-export const referenceOf = (text: string): string | undefined => {
+const referenceOf = (text: string): string | undefined => {
   const name = /^env\.([A-Za-z_]\w*)$/.exec(text)?.[1];
   return name === undefined ? undefined : `\${${name}}`;
 };
