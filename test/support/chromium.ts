@@ -2,7 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 
-const executablePath = "/usr/bin/chromium";
+/** Debian's browsers; the first one that is here. The headless shell has no windows to draw. */
+const executablePath =
+  ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find((path) => existsSync(path)) ?? "";
 
 /** Whether this machine has the browser. */
 export const hasChromium = existsSync(executablePath);
