@@ -32,13 +32,25 @@ const exceptionByStatus: Readonly<Record<number, string>> = {
   503: "ServiceUnavailableException",
 };
 
-/** Encodes an error as Bedrock's clients read it, with the gateway's code beside it. */
-const encodeBedrockError: ErrorEncoder = (error, { traceId }) => ({
-  __type: exceptionByStatus[error.status] ?? "InternalServerException",
-  message: error.message,
-  code: error.code,
-  metadata: { type: error.facts.type, fault: error.fault, trace_id: traceId, ...error.metadata },
-});
+/**
+ * Encodes an error as Bedrock's clients read it: botocore takes the exception's name from `code`,
+ * others from `__type`. The gateway's own code is in `metadata`.
+ */
+const encodeBedrockError: ErrorEncoder = (error, { traceId }) => {
+  const name = exceptionByStatus[error.status] ?? "InternalServerException";
+  return {
+    __type: name,
+    code: name,
+    message: error.message,
+    metadata: {
+      code: error.code,
+      type: error.facts.type,
+      fault: error.fault,
+      trace_id: traceId,
+      ...error.metadata,
+    },
+  };
+};
 
 const eventStream = "application/vnd.amazon.eventstream";
 

@@ -267,7 +267,11 @@ describe("errors have Bedrock's names", () => {
     for (const verb of ["converse", "converse-stream"]) {
       const response = await ask(id, body, { verb, key });
       const error: unknown = await response.json();
-      expect([response.status, at(error, "__type")]).toEqual([status, type]);
+      expect([response.status, at(error, "__type"), at(error, "code")]).toEqual([
+        status,
+        type,
+        type,
+      ]);
       expect(String(at(error, "message"))).not.toBe("");
     }
   });

@@ -1,0 +1,77 @@
+import { afterAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createAuthority } from "../../support/certificates.ts";
+import { testLlmKey } from "../../support/gateway.ts";
+import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
+import { testClientsFolder } from "../clients/support/test-clients-folder.ts";
+import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
+
+/** The client of Amazon for Python, which moto brings. */
+const folder = join(testClientsFolder, "s3-server");
+const hasClient = existsSync(join(folder, "boto3"));
+afterAll(endProcesses);
+
+const program = `
+import json, sys, boto3
+from botocore.config import Config
+runtime = boto3.client("bedrock-runtime", region_name="us-east-1", endpoint_url=sys.argv[1], verify=sys.argv[2],
+                       config=Config(retries={"max_attempts": 1}))
+hello = [{"role": "user", "content": [{"text": "Hello there"}]}]
+whole = runtime.converse(modelId="sandbox/chat:free", messages=hello, inferenceConfig={"maxTokens": 50})
+events = list(runtime.converse_stream(modelId="sandbox/chat:free", messages=hello)["stream"])
+try:
+    runtime.converse(modelId="no/such", messages=hello)
+    refusal = "none"
+except runtime.exceptions.ResourceNotFoundException as error:
+    refusal = error.response["Error"]["Message"]
+print(json.dumps({
+    "role": whole["output"]["message"]["role"],
+    "stop": whole["stopReason"],
+    "usage": whole["usage"],
+    "events": list(dict.fromkeys(next(iter(event)) for event in events)),
+    "refusal": refusal,
+}))
+`;
+
+test.skipIf(!hasClient)(
+  `boto3 talks to any model with a bearer key${hasClient ? "" : " (missing: test-clients, node scripts/install-test-clients.mjs installs boto3)"}`,
+  async () => {
+    const directory = temporaryDirectory();
+    const authority = createAuthority();
+    const own = authority.issue("127.0.0.1");
+    const [cert, key, trusted] = ["cert", "key", "trusted"].map((name) =>
+      join(directory, `${name}.pem`),
+    );
+    await Promise.all([
+      Bun.write(cert!, own.cert),
+      Bun.write(key!, own.key),
+      Bun.write(trusted!, authority.cert),
+    ]);
+    const gateway = await startProcess({
+      yaml: `server: { tls: { cert: ${cert}, key: ${key} } }\n`,
+      environment: bootstrapVariables,
+    });
+    const child = Bun.spawn(["python3", "-c", program, gateway.url, trusted!], {
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        PYTHONPATH: folder,
+        AWS_BEARER_TOKEN_BEDROCK: testLlmKey,
+      },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [text, failure] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
+    expect(failure).toBe("");
+    const said: unknown = JSON.parse(text);
+    expect(said).toMatchObject({
+      role: "assistant",
+      stop: "end_turn",
+      events: ["messageStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"],
+      refusal: expect.stringContaining("no/such"),
+    });
+  },
+);
