@@ -66,23 +66,23 @@ describe.each(allEngines)("privacy settings on %s", (_, freshUrl) => {
 
   test("a workspace's zdr and blocked providers apply from the next request, to it alone, across a restart", async () => {
     expect(await servedBy()).toBe("keeps");
-    expect(await (await demand({ zdr: true })).json()).toEqual({
+    expect(await (await demand({ zdr: true })).json()).toMatchObject({
       zdr: true,
       blocked_providers: [],
     });
     expect(await servedBy()).toBe("forgets");
     expect(await servedBy(testLlmKey, { zdr: false })).toBe("forgets");
     expect(await servedBy(testLlmKey, { only: ["keeps"] })).toBe("403 forbidden");
-    expect(await (await workspaces.stranger("GET", "/security/privacy")).json()).toEqual({
+    expect(await (await workspaces.stranger("GET", "/security/privacy")).json()).toMatchObject({
       zdr: false,
       blocked_providers: [],
     });
     expect(
       await (await demand({ zdr: false, blocked_providers: ["keeps everything", "KEEPS"] })).json(),
-    ).toEqual({ zdr: false, blocked_providers: ["keeps"] });
+    ).toMatchObject({ zdr: false, blocked_providers: ["keeps"] });
     expect(await servedBy()).toBe("forgets");
     await workspaces.restart();
-    expect(await (await workspaces.own("GET", "/security/privacy")).json()).toEqual({
+    expect(await (await workspaces.own("GET", "/security/privacy")).json()).toMatchObject({
       zdr: false,
       blocked_providers: ["keeps"],
     });

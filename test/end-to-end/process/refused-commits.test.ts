@@ -19,14 +19,6 @@ let upstream: FaultUpstream;
 let store: FaultyStore;
 let gateway: GatewayProcess;
 
-beforeEach(async () => {
-  upstream = await startFaultUpstream();
-});
-afterEach(async () => {
-  await gateway.kill9();
-  upstream.stop();
-  await store.stop();
-});
 afterAll(endProcesses);
 
 /**
@@ -81,8 +73,18 @@ const countedSql =
   "select coalesce(sum(requests), 0) as count, coalesce(sum(uncollected_nano), 0) as nano from uncollected_days";
 const countRow = z.tuple([z.object({ count: z.coerce.number() })]);
 
-describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) => {
-  let scrapes: FaultScrapes;
+/** What each fault looks like to Prometheus. */
+const scrapes = new Map<string, FaultScrapes>();
+
+describe.each(commitFaults)("$engine with $name", ({ engine, name, hidden, begin }) => {
+  beforeEach(async () => {
+    upstream = await startFaultUpstream();
+  });
+  afterEach(async () => {
+    await gateway.kill9();
+    upstream.stop();
+    await store.stop();
+  });
   test("loses at most what was in flight, books it as uncollected, and sends no provider requests until then", async () => {
     await open(engine);
     const clients = startClients();
@@ -105,7 +107,7 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     expect(upstream.requests.length - askedBefore).toBeLessThanOrEqual(trialsMax);
     if (hidden !== true) expect(await readyz()).toBe(503);
     expect(await openHolds(gateway)).toBe(0);
-    scrapes = { before, during: await scrape() };
+    scrapes.set(`${engine} with ${name}`, { before, during: await scrape() });
 
     await end();
     await pollUntil(async () => (await readyz()) === 200);
@@ -139,5 +141,8 @@ describe.each(commitFaults)("$engine with $name", ({ engine, hidden, begin }) =>
     await gateway.stderrHas("commits rejected");
     await gateway.stderrHas("the database takes commits again");
   });
-  testAlert("SwitchyardCommitsRejected", () => scrapes);
+});
+
+describe.each(commitFaults)("$engine with $name", ({ engine, name }) => {
+  testAlert("SwitchyardCommitsRejected", () => scrapes.get(`${engine} with ${name}`)!);
 });

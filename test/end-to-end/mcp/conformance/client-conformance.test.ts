@@ -100,7 +100,7 @@ describe.skipIf(missing !== undefined)(
           [...lines].map(([, mark = "", name = "", counts = ""]) => [name, `${mark} ${counts}`]),
         );
       }
-    }, 240_000);
+    }, 600_000);
     afterAll(async () => {
       await driver.stop(true);
       await people.stop();
