@@ -80,7 +80,7 @@ describe("defaults", () => {
       sockets: { enabled: true, lanes: 8 },
       providers: [],
       sandbox: { enabled: "auto" },
-      catalog: { factsPath: undefined, unknownModelPricing: undefined },
+      catalog: { factsPath: undefined, onlyListed: false, unknownModelPricing: undefined },
       ocr: { model: undefined },
       audio: { bytesMax: 200 * 1024 ** 2 },
       files: expect.objectContaining({ url: "/srv/gateway/data/files", quotaGb: 10 }),

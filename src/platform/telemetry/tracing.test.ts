@@ -301,7 +301,7 @@ describe("readOtlpSettings", () => {
     expect(readOtlpSettings(own)[signal]?.endpoint).toBe("http://t/own");
     const none = readOtlpSettings({ ...base, [`OTEL_${name}_EXPORTER`]: "none" });
     expect(none[signal]).toBeUndefined();
-    expect(Object.keys(none)).toHaveLength(2);
+    expect(Object.keys(none)).toHaveLength(3);
   });
 
   test("reads headers as percent-encoded name=value pairs, those of the signal last", () => {

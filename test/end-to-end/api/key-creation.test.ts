@@ -58,6 +58,7 @@ test("creating a key with only a name returns every documented field", async () 
     limit_reset: null,
     include_byok_in_limit: false,
     rate_limit: 2400,
+    team_id: null,
     is_free_tier: false,
     is_management_key: false,
     creator_user_id: expect.any(String),
