@@ -10,6 +10,7 @@ import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
 /** The client of Amazon for Python, which moto brings. */
 const folder = join(testClientsFolder, "s3-server");
 const hasClient = existsSync(join(folder, "boto3"));
+const missing = hasClient ? "" : " (missing: test-clients with boto3)";
 afterAll(endProcesses);
 
 const program = `
@@ -34,44 +35,41 @@ print(json.dumps({
 }))
 `;
 
-test.skipIf(!hasClient)(
-  `boto3 talks to any model with a bearer key${hasClient ? "" : " (missing: test-clients, node scripts/install-test-clients.mjs installs boto3)"}`,
-  async () => {
-    const directory = temporaryDirectory();
-    const authority = createAuthority();
-    const own = authority.issue("127.0.0.1");
-    const [cert, key, trusted] = ["cert", "key", "trusted"].map((name) =>
-      join(directory, `${name}.pem`),
-    );
-    await Promise.all([
-      Bun.write(cert!, own.cert),
-      Bun.write(key!, own.key),
-      Bun.write(trusted!, authority.cert),
-    ]);
-    const gateway = await startProcess({
-      yaml: `server: { tls: { cert: ${cert}, key: ${key} } }\n`,
-      environment: bootstrapVariables,
-    });
-    const child = Bun.spawn(["python3", "-c", program, gateway.url, trusted!], {
-      env: {
-        PATH: process.env["PATH"] ?? "",
-        PYTHONPATH: folder,
-        AWS_BEARER_TOKEN_BEDROCK: testLlmKey,
-      },
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [text, failure] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
-    expect(failure).toBe("");
-    const said: unknown = JSON.parse(text);
-    expect(said).toMatchObject({
-      role: "assistant",
-      stop: "end_turn",
-      events: ["messageStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"],
-      refusal: expect.stringContaining("no/such"),
-    });
-  },
-);
+test.skipIf(!hasClient)(`boto3 talks to any model with a bearer key${missing}`, async () => {
+  const directory = temporaryDirectory();
+  const authority = createAuthority();
+  const own = authority.issue("127.0.0.1");
+  const [cert, key, trusted] = ["cert", "key", "trusted"].map((name) =>
+    join(directory, `${name}.pem`),
+  );
+  await Promise.all([
+    Bun.write(cert!, own.cert),
+    Bun.write(key!, own.key),
+    Bun.write(trusted!, authority.cert),
+  ]);
+  const gateway = await startProcess({
+    yaml: `server: { tls: { cert: ${cert}, key: ${key} } }\n`,
+    environment: bootstrapVariables,
+  });
+  const child = Bun.spawn(["python3", "-c", program, gateway.url, trusted!], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      PYTHONPATH: folder,
+      AWS_BEARER_TOKEN_BEDROCK: testLlmKey,
+    },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [text, failure] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  expect(failure).toBe("");
+  const said: unknown = JSON.parse(text);
+  expect(said).toMatchObject({
+    role: "assistant",
+    stop: "end_turn",
+    events: ["messageStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"],
+    refusal: expect.stringContaining("no/such"),
+  });
+});
