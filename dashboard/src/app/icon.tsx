@@ -9,6 +9,7 @@ const outlines: Readonly<Record<string, string>> = {
   "/models": "M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9",
   "/keys": "M15.5 4a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9M12 12l-8 8M7 17l2.5 2.5",
   "/presets": "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4M4 12h14M18 10v4",
+  "/aliases": "M4 4h8l8 8-8 8-8-8zM8 8h.01",
   "/routing": "M6 4v16M6 8h8a4 4 0 0 1 0 8H6M17 5l3-1-1 3",
   "/provider-keys": "M9 3v5M15 3v5M6 8h12v3a6 6 0 0 1-12 0zM12 17v4",
   "/hub": "M5 4h6v16H5zM13 4h3v16h-3zM18 6l2 13",

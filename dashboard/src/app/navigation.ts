@@ -33,6 +33,7 @@ export const groups: readonly { title?: string; entries: readonly Entry[] }[] = 
       { to: "/models", label: "Models", key: "m" },
       { to: "/keys", label: "Keys", scope: "read:llm-keys", key: "k" },
       { to: "/presets", label: "Presets", scope: "read:presets" },
+      { to: "/aliases", label: "Aliases", scope: "read:presets" },
       { to: "/files", label: "Files", scope: "inference" },
       { to: "/routing", label: "Routing", scope: "inference", key: "r" },
       { to: "/provider-keys", label: "Provider keys", scope: "read:byok" },

@@ -140,6 +140,14 @@ const preset = createRoute({
   path: "/presets/$slug",
   component: lazyRouteComponent(() => import("../features/presets/preset-page.tsx"), "PresetPage"),
 });
+const aliases = createRoute({
+  getParentRoute: () => root,
+  path: "/aliases",
+  component: lazyRouteComponent(
+    () => import("../features/aliases/aliases-page.tsx"),
+    "AliasesPage",
+  ),
+});
 const providerKeys = createRoute({
   getParentRoute: () => root,
   path: "/provider-keys",
@@ -267,6 +275,7 @@ export const router = createRouter({
     account,
     presets,
     preset,
+    aliases,
     providerKeys,
     mcpServers,
     routing,

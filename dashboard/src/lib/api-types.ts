@@ -25,6 +25,24 @@ export type AdminWorkspace = {
   "topup_balance": number;
   "used": number;
 };
+export type Alias = {
+  "object": "alias";
+  "name": string;
+  "target": string | readonly (string | {
+    "model": string | readonly (string)[];
+    "weight"?: number;
+    "when"?: {
+      "key"?: string;
+      "tag"?: string;
+      "header"?: Readonly<Record<string, string>>;
+      "metadata"?: Readonly<Record<string, string | number | boolean>>;
+    };
+  })[];
+  "models": readonly (string)[];
+  "description": string | null;
+  "created_at": string;
+  "updated_at": string;
+};
 export type ConfigurationEntry = {
   "object": "configuration_entry";
   "section": "providers" | "routers" | "aliases";
@@ -932,6 +950,12 @@ export interface Answers {
     "has_more"?: boolean;
     "next_cursor"?: string | null;
   };
+  "GET /aliases": {
+    "object": "list";
+    "data": readonly (Alias)[];
+    "has_more"?: boolean;
+    "next_cursor"?: string | null;
+  };
   "GET /connections": {
     "object": "list";
     "data": readonly ({
@@ -1425,6 +1449,33 @@ export interface Bodies {
       "require_params"?: readonly (string)[] | null;
       "min_context"?: number | null;
     };
+  };
+  "POST /aliases": {
+    "name": string;
+    "target": string | readonly (string | {
+      "model": string | readonly (string)[];
+      "weight"?: number;
+      "when"?: {
+        "key"?: string;
+        "tag"?: string;
+        "header"?: Readonly<Record<string, string>>;
+        "metadata"?: Readonly<Record<string, string | number | boolean>>;
+      };
+    })[];
+    "description"?: string | null;
+  };
+  "PATCH /aliases/{name}": {
+    "target"?: string | readonly (string | {
+      "model": string | readonly (string)[];
+      "weight"?: number;
+      "when"?: {
+        "key"?: string;
+        "tag"?: string;
+        "header"?: Readonly<Record<string, string>>;
+        "metadata"?: Readonly<Record<string, string | number | boolean>>;
+      };
+    })[];
+    "description"?: string | null;
   };
   "PATCH /runs/{id}": {
     "limit"?: number;

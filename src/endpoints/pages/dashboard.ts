@@ -72,6 +72,7 @@ const clientPaths = [
   "/account",
   "/presets",
   "/presets/:slug",
+  "/aliases",
   "/provider-keys",
   "/mcp-servers",
   "/routing",

@@ -166,6 +166,7 @@ export const contract: Record<string, ContractRow> = {
       "/account",
       "/presets",
       "/presets/:slug",
+      "/aliases",
       "/provider-keys",
       "/routing",
       "/budgets",

@@ -83,6 +83,44 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await screen.close();
   });
 
+  test("an alias is created, shown in words, edited and deleted", async () => {
+    const screen = await scene.open("developer", "/aliases", "phone");
+    const { page } = screen;
+    await page.getByText("No alias yet.", { exact: false }).waitFor();
+    await page.getByRole("button", { name: "Create alias" }).first().click();
+    await page.getByLabel("Name").fill("house:fast");
+    const target = page.getByLabel("Model", { exact: true });
+    await target.fill("nobody/none");
+    await page.getByRole("dialog").getByRole("button", { name: "Create alias" }).click();
+    await page.getByText("is not in the catalog", { exact: false }).waitFor();
+    await target.fill("sandbox/chat:free, acme/large");
+    await page.getByRole("dialog").getByRole("button", { name: "Create alias" }).click();
+    await page.getByText("sandbox/chat:free, then acme/large").waitFor();
+    const row = page.getByRole("row").filter({ hasText: "house:fast" });
+    const edit = async (entries: readonly object[]): Promise<void> => {
+      await act(row, "Edit");
+      await target.fill(JSON.stringify(entries));
+      await page.getByRole("button", { name: "Save alias" }).click();
+    };
+    const [large, free] = [{ model: "acme/large" }, { model: "sandbox/chat:free" }];
+    await edit([
+      { ...free, weight: 9 },
+      { ...large, weight: 1 },
+    ]);
+    await row.getByText("sandbox/chat:free, 90 %").waitFor();
+    await row.getByText("acme/large, 10 %").waitFor();
+    await edit([{ ...large, when: { tag: "beta", header: { "x-team": "research" } } }, free]);
+    await row.getByText("acme/large, if tag is beta and header x-team is research").waitFor();
+    await row.getByText("sandbox/chat:free, otherwise").waitFor();
+    expect(screen.problems.splice(0)).toEqual(["400 POST /api/v1/aliases"]);
+    await expectSound(screen);
+    await act(row, "Delete");
+    await page.getByRole("button", { name: "Delete alias" }).click();
+    await page.getByText("No alias yet.", { exact: false }).waitFor();
+    expect(listAt(await scene.ask("developer", "GET", "/aliases"), "data")).toEqual([]);
+    await screen.close();
+  });
+
   test("routing shows candidates and excluded providers before sending, and an order set by keyboard", async () => {
     const screen = await scene.open("developer", "/routing");
     const { page } = screen;

@@ -15,6 +15,7 @@ export const screens: readonly (readonly [path: string, person: Person])[] = [
   ["/members", "owner"],
   ["/account", "member"],
   ["/presets", "developer"],
+  ["/aliases", "developer"],
   ["/provider-keys", "owner"],
   ["/mcp-servers", "developer"],
   ["/routing", "developer"],

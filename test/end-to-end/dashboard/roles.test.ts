@@ -38,6 +38,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     ["/security", "Save privacy", ["operator", "owner", "developer"]],
     ["/security", "Allow range", ["operator", "owner", "developer"]],
     ["/presets", "Create preset", ["operator", "owner", "developer", "member"]],
+    ["/aliases", "Create alias", ["operator", "owner", "developer", "member"]],
     ["/operator?group=workspaces", "Grant credits", ["operator"]],
     ["/operator?group=people", "Block", ["operator"]],
     ["/operator?group=providers", "Test all now", ["operator"]],
@@ -189,6 +190,16 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
             config: { model: payload, system: payload },
           }),
         "/presets/texts",
+      ],
+      [
+        "an alias",
+        () =>
+          scene.ask("owner", "POST", "/aliases", {
+            name: "texts",
+            target: [{ model: "acme/large", when: { tag: payload } }],
+            description: payload,
+          }),
+        "/aliases",
       ],
       [
         "a collection",

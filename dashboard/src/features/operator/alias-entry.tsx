@@ -2,24 +2,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { Form, TextArea, listOf } from "../../ui/form.tsx";
 import { Field, Input, Select } from "../../ui/parts.tsx";
+import { TargetField, targetOf, textOf } from "../aliases/target-field.tsx";
 import { type Entry, putEntry } from "./configuration-api.ts";
-
-/** The target of an alias as text: a model, models with commas, or JSON. */
-const textOf = (target: unknown): string =>
-  typeof target === "string"
-    ? target
-    : Array.isArray(target) && target.every((each) => typeof each === "string")
-      ? target.join(", ")
-      : target === undefined
-        ? ""
-        : JSON.stringify(target, null, 2);
-
-/** The same as a value. Throws where it begins like JSON and is none. */
-function targetOf(text: string): unknown {
-  if (/^\s*[[{]/.test(text)) return JSON.parse(text);
-  const models = listOf(text);
-  return models.length === 1 ? models[0] : models;
-}
 
 /** A name of the operator's for a model, for fallbacks in order, or for a weighted choice. */
 export function AliasEntry({ entry, onSaved }: { entry: Entry | undefined; onSaved: () => void }) {
@@ -43,20 +27,7 @@ export function AliasEntry({ entry, onSaved }: { entry: Entry | undefined; onSav
           />
         )}
       </Field>
-      <Field
-        label="Model"
-        hint='Several with commas are asked in order. Weights as JSON: [{"model": "acme/a", "weight": 9}, ...].'
-      >
-        {(id) => (
-          <TextArea
-            id={id}
-            value={target}
-            required
-            spellCheck={false}
-            onChange={(event) => setTarget(event.target.value)}
-          />
-        )}
-      </Field>
+      <TargetField value={target} onChange={setTarget} />
     </Form>
   );
 }
