@@ -211,6 +211,7 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres${redisMissing}`, () => 
     await ask(there, { session_id, provider: { only: ["first"] } });
     await redis.kill();
     expect(await ask(there, { session_id })).toBe("first");
-    expect(await ask(there, { session_id: "new" })).toBe("second");
+    // The draw of a name is a hash, and so the same at both.
+    expect(await ask(there, { session_id: "new" })).toBe(await ask(here, { session_id: "new" }));
   }, 240_000);
 });
