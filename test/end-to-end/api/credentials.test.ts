@@ -203,7 +203,12 @@ async function ask(
     answer: {
       status: response.status,
       // Google has the status there, and Ollama a text for the error.
-      code: String(at(body, "error.metadata.code") ?? at(body, "error.code") ?? at(body, "code")),
+      code: String(
+        at(body, "error.metadata.code") ??
+          at(body, "metadata.code") ??
+          at(body, "error.code") ??
+          at(body, "code"),
+      ),
       ...(hinted ? { hinted } : {}),
     },
     body,
