@@ -84,7 +84,7 @@ interface ToolCallsOptions {
   publicUrl(): string;
   ledger: LedgerPort;
   clock: Clock;
-  /** Where arguments and results are kept; absent where the gateway has no archive. */
+  /** Where arguments and results are kept; undefined keeps none. */
   contents: ToolContents | undefined;
   /** Returns whether zero data retention applies to a caller. */
   hasZeroRetention(caller: ToolCaller): boolean;
