@@ -148,23 +148,27 @@ export class GenerationFigures {
     return lengthFor(toMs - fromMs, latencyBucketsMax);
   }
 
+  /**
+   * Sums counters up by the unit in which they are kept, which is the order of their key, and the
+   * units into buckets here: for groups of another order the database sorts every row.
+   */
   private async fromCounters(range: GenerationRange, bucketMs: number): Promise<Histogram> {
     const [table, unit, unitMs] =
       bucketMs < dayMs
         ? (["usage_hours", "hour", hourMs] as const)
         : (["usage_days", "day", dayMs] as const);
     const { rows } = await sql<SumsRow>`
-      select ${sql.ref(unit)} * ${sql.lit(unitMs)} / ${sql.lit(bucketMs)} as bucket, sum(requests) as requests, sum(errors) as errors,
+      select ${sql.ref(unit)} as bucket, sum(requests) as requests, sum(errors) as errors,
         sum(prompt_tokens + completion_tokens) as tokens, sum(cost_nano) as cost_nano
       from ${sql.table(table)} where workspace_id = ${range.workspaceId}
         and ${sql.ref(unit)} >= ${Math.floor(range.fromMs / unitMs)} and ${sql.ref(unit)} < ${Math.ceil(range.toMs / unitMs)}
         and ${conditionOf(range.filter, this.kind)}
-      group by 1 order by 1`.execute(this.database);
-    return {
+      group by ${sql.ref(unit)} order by ${sql.ref(unit)}`.execute(this.database);
+    const buckets = folded(
+      rows.map((row) => bucketOf(row, unitMs)),
       bucketMs,
-      buckets: rows.map((row) => bucketOf(row, bucketMs)),
-      countedFromMs: undefined,
-    };
+    );
+    return { bucketMs, buckets, countedFromMs: undefined };
   }
 
   /** Computes a histogram from the newest records of a range. */
@@ -277,6 +281,24 @@ export class GenerationFigures {
       firstTokenMs: streamed.sort(ascending),
     };
   }
+}
+
+/** Sums buckets up into longer ones; both in ascending order. */
+function folded(units: readonly FigureBucket[], bucketMs: number): FigureBucket[] {
+  const buckets: FigureBucket[] = [];
+  for (const unit of units) {
+    const startMs = Math.floor(unit.startMs / bucketMs) * bucketMs;
+    const last = buckets.at(-1);
+    if (last?.startMs !== startMs) {
+      buckets.push({ ...unit, startMs });
+      continue;
+    }
+    last.requests += unit.requests;
+    last.errors += unit.errors;
+    last.tokens += unit.tokens;
+    last.costNanoUsd += unit.costNanoUsd;
+  }
+  return buckets;
 }
 
 /** Returns the error line of a row of either store. */
