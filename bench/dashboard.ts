@@ -346,3 +346,5 @@ try {
 } finally {
   rmSync(directory, { recursive: true, force: true });
 }
+// The browser of the process is still open; it ends with it.
+process.exit();
