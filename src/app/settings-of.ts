@@ -119,6 +119,8 @@ export interface AppSettings extends CatalogSources {
   archive?: ArchiveSettings | undefined;
   /** Days for which prompts and answers are kept in the database; 7 where absent. */
   contentDays?: number;
+  /** The most bytes of pictures and sound that are kept of a request, and of an answer; 4 MB where absent. */
+  contentMediaBytes?: number;
   /** Days for which stored responses are kept. */
   responseDays: number;
   trustProxy: TrustedProxies;
@@ -359,6 +361,7 @@ export function appSettings(
     logBudgetBytes: configuration.retention.logBudgetGb * 1e9,
     archive: configuration.archive.url === "none" ? undefined : configuration.archive,
     contentDays: configuration.archive.contentDays,
+    contentMediaBytes: configuration.archive.contentMediaMb * 1024 * 1024,
     responseDays: configuration.retention.responsesDays,
     trustProxy: server.trustProxy,
     doors: configuration.doors,

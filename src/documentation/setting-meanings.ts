@@ -74,6 +74,10 @@ const storage: Readonly<Record<string, Meaning>> = {
     "Days for which prompts and answers of workspaces that ask for that are kept: in the archive, or in the database without one.",
     "7",
   ],
+  "archive.content_media_mb": [
+    "Megabytes of pictures and sound that are kept of each request and of each answer; 0 keeps their sizes alone.",
+    "4",
+  ],
   retention: ["How long the database keeps what is not money.", null],
   "retention.generations_days": ["Days for which generation records are kept.", "90"],
   "retention.responses_days": ["Days for which stored responses are kept.", "30"],

@@ -16,6 +16,12 @@ const placeOf = (
 /** What every sealed text begins with, and neither a body in JSON nor an event of a stream. */
 const sealedPrefix = "v1|";
 
+/** Characters from which a text is compressed beside the event loop, which takes longer for short ones. */
+const longCharacters = 1024 * 1024;
+
+const compressed = async (text: string): Promise<Uint8Array> =>
+  text.length < longCharacters ? Bun.zstdCompressSync(text) : await Bun.zstdCompress(text);
+
 /**
  * The content with its texts compressed and encrypted under a key of its own, derived from that of
  * its workspace. Rejects where the workspace's first key cannot be stored.
@@ -23,7 +29,7 @@ const sealedPrefix = "v1|";
 export async function sealContent(vault: ContentVault, content: Content): Promise<Content> {
   const sealed = async (part: "request" | "answer"): Promise<Content["request"]> => ({
     ...content[part],
-    text: await vault.sealRecord(placeOf(content, part), Bun.zstdCompressSync(content[part].text)),
+    text: await vault.sealRecord(placeOf(content, part), await compressed(content[part].text)),
   });
   const [request, answer] = await Promise.all([sealed("request"), sealed("answer")]);
   return { ...content, request, answer };

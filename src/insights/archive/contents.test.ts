@@ -228,6 +228,42 @@ describe.each(engines)("request contents in a database on %s", (_, databaseUrl) 
   testAlert("SwitchyardArchiveContentsDropped", () => dropScrapes);
 });
 
+test("contents with files are read one after the other, and archived by size", async () => {
+  const { name, url, archiveUrl } = fresh();
+  // As sound and pictures are, which do not compress; two of them exceed an insert.
+  const long = Array.from({ length: 2 }, () =>
+    contentOf("ws_a", { text: randomBytes(5_000_000).toString("base64") }),
+  );
+  const contentsSince = new Map([["ws_a", 1]]);
+  await within({ url, archiveUrl, contentsSince }, async (opened) => {
+    const { contents } = opened.archive;
+    let reading = 0;
+    const late = (content: Content): Promise<void> =>
+      contents.writeLate({
+        characters: 0,
+        async read() {
+          expect((reading += 1)).toBe(1);
+          await Promise.resolve();
+          reading -= 1;
+          return content;
+        },
+      });
+    const lost = contents.writeLate({
+      characters: 0,
+      read: () => Promise.reject(new Error("the file is gone")),
+    });
+    const [first] = await Promise.all([...long.map(late), lost]);
+    expect(first).toBeUndefined();
+    await contents.round();
+    expect(contents.figures).toEqual({ waiting: 0, archived: 2, dropped: 1 });
+    for (const content of long)
+      expect(
+        await contents.find({ workspaceId: "ws_a", id: content.generationId, sinceMs: 1 }),
+      ).toEqual(content);
+  });
+  expect(await archived(name)).toHaveLength(2);
+}, 240_000);
+
 test("contents wait while the archive is down, and are archived once when it is back", async () => {
   const { name, url, archiveUrl } = fresh();
   const contentsSince = new Map([["ws_a", 1]]);

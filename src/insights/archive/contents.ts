@@ -12,8 +12,9 @@ import {
 } from "./content-insert.ts";
 import { type ContentVault, openContent, sealContent } from "./content-seal.ts";
 
-/** Contents of one insert: with their full texts some 16 million characters at most. */
+/** Contents of one insert, and their characters; a longer content is inserted alone. */
 const batchContents = 32;
+const batchCharacters = 16 * 1024 * 1024;
 /** The most characters of contents that wait in memory for their commit. */
 const pendingCharactersMax = 64 * 1024 * 1024;
 /** Milliseconds between searches for contents that no workspace keeps any more. */
@@ -41,6 +42,13 @@ interface ContentsOptions {
   onError(error: unknown): void;
 }
 
+/** A content with files, which is read when its turn comes. */
+export interface LateContent {
+  /** The characters of it that are in memory until then. */
+  characters: number;
+  read(): Promise<Content>;
+}
+
 /** Contents in numbers, for metrics. */
 interface ContentFigures {
   /** Those that are in the database. */
@@ -60,6 +68,8 @@ export class Contents {
   /** Contents that are being encrypted, and not yet with the commits. */
   private readonly sealing = new Set<Promise<void>>();
   private pendingCharacters = 0;
+  /** Resolves when no content is being read. */
+  private reading: Promise<void> = Promise.resolve();
   /** Of those that were dropped, the ones that were reported. */
   private reportedCount = 0;
   private upkeptMs = -Infinity;
@@ -77,15 +87,27 @@ export class Contents {
 
   /** Puts a content into the database. Never waits; what cannot be written now is counted as lost. */
   write(content: Content): void {
-    const { commits } = this.options;
     const size = content.request.text.length + content.answer.text.length;
-    if (commits.stalled || this.pendingCharacters + size > pendingCharactersMax) {
-      this.figures.dropped += 1;
-      return;
-    }
-    this.pendingCharacters += size;
-    const sealing = this.sealed(content, size).finally(() => this.sealing.delete(sealing));
-    this.sealing.add(sealing);
+    if (this.takes(size)) void this.awaited(this.sealed(content, size));
+  }
+
+  /**
+   * Puts a content with files into the database, as `write` does. One is read and written after the
+   * other, so that the files of many requests are not in memory at once. Resolves once it was read,
+   * or is lost; never rejects.
+   */
+  writeLate({ characters, read }: LateContent): Promise<void> {
+    if (!this.takes(characters)) return Promise.resolve();
+    this.reading = this.awaited(
+      this.reading.then(read).then(
+        (content) => this.sealed(content, characters),
+        (error: unknown) => {
+          this.pendingCharacters -= characters;
+          this.lost(error);
+        },
+      ),
+    );
+    return this.reading;
   }
 
   /**
@@ -135,24 +157,43 @@ export class Contents {
     }
   }
 
+  /** Takes characters into memory; counts a content as lost where there is no room for them. */
+  private takes(characters: number): boolean {
+    const { commits } = this.options;
+    if (commits.stalled || this.pendingCharacters + characters > pendingCharactersMax) {
+      this.figures.dropped += 1;
+      return false;
+    }
+    this.pendingCharacters += characters;
+    return true;
+  }
+
+  /** Lets reads and the stop wait for a content that is on its way to its commit. */
+  private awaited(work: Promise<void>): Promise<void> {
+    const sealing = work.finally(() => this.sealing.delete(sealing));
+    this.sealing.add(sealing);
+    return sealing;
+  }
+
+  private lost(error: unknown): void {
+    this.figures.dropped += 1;
+    this.options.onError(error);
+  }
+
   /** Resolves when a content is encrypted and its commit under way; never rejects. */
   private async sealed(content: Content, size: number): Promise<void> {
-    const { commits, vault, onError } = this.options;
+    const { commits, vault } = this.options;
     const done = (): void => void (this.pendingCharacters -= size);
-    const lost = (error: unknown): void => {
-      this.figures.dropped += 1;
-      onError(error);
-    };
     await sealContent(vault, content).then(
       (sealed) => {
         const row = contentRow(sealed);
         void commits
           .commit({ inserts: [row], adds: [] })
-          .catch(lost)
+          .catch((error: unknown) => this.lost(error))
           .finally(done);
       },
       (error: unknown) => {
-        lost(error);
+        this.lost(error);
         done();
       },
     );
@@ -280,14 +321,17 @@ export class Contents {
     const { database, clock } = this.options;
     const waiting = await database
       .selectFrom("content_outbox")
-      .select("generation_id")
+      .select(["generation_id", "size"])
       .where("batch", "is", null)
       .orderBy("generation_id")
       .limit(batchContents)
       .execute();
     if (waiting.length === 0) return undefined;
     const batch = timeOrderedHex(clock.nowMs());
-    const ids = waiting.map(({ generation_id: id }) => id);
+    let characters = 0;
+    const ids = waiting
+      .filter(({ size }, index) => (characters += Number(size)) <= batchCharacters || index === 0)
+      .map(({ generation_id: id }) => id);
     // What another gateway assigns to its batch at the same time belongs to it.
     const { numUpdatedRows } = await database
       .updateTable("content_outbox")

@@ -103,6 +103,8 @@ export interface Configuration<Provider> {
     readonly keepDays: number | undefined;
     /** Days for which the archive keeps prompts and answers of workspaces that ask for it. */
     readonly contentDays: number;
+    /** Megabytes of pictures and sound that are kept of each request, and of each answer. */
+    readonly contentMediaMb: number;
   };
   readonly retention: {
     readonly generationsDays: number;
@@ -354,6 +356,7 @@ const rows: readonly Row[] = [
   ["archive.reads", [], ({ archive }) => archive.reads],
   ["archive.days", [], ({ archive }) => archive.keepDays ?? "for good"],
   ["archive.content_days", [], ({ archive }) => archive.contentDays],
+  ["archive.content_media_mb", [], ({ archive }) => archive.contentMediaMb],
   ["retention.generations_days", [], ({ retention }) => retention.generationsDays],
   ["retention.responses_days", [], ({ retention }) => retention.responsesDays],
   ["retention.log_budget_gb", [], ({ retention }) => retention.logBudgetGb],

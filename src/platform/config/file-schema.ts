@@ -228,6 +228,7 @@ export const createFileSchema = <Provider extends z.ZodType>(
           reads: z.enum(["older", "always"]),
           days,
           content_days: days,
+          content_media_mb: integer(0, 16),
         })
         .partial(),
       retention: retentionSchema,

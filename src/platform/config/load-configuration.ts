@@ -419,6 +419,7 @@ const assembleArchive = (
   reads: file.reads ?? "older",
   keepDays: file.days,
   contentDays: file.content_days ?? 7,
+  contentMediaMb: file.content_media_mb ?? 4,
 });
 
 type OidcEntry = NonNullable<NonNullable<FileSettings<z.ZodType>["auth"]>["oidc"]>[number];
