@@ -89,7 +89,7 @@ export function buildInference(
     callSignatures: new CallSignatures(),
     sessions: new StickySessions(clock, { shared: openSessionPlaces(shared) }),
     privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
-    contents: contentPort(parts),
+    contents: contentPort(parts, settings.contentMediaBytes),
     holdsBonus: referrals && ((workspaceId) => referrals.holdsFor(workspaceId)),
     disconnect: settings.disconnect,
     keepaliveBeforeContentMs: settings.keepaliveBeforeContentMs,
@@ -117,15 +117,20 @@ function endUserHasher(encryptionKey: Uint8Array): (id: string) => string {
 }
 
 /** Returns where prompts and answers are kept for workspaces that ask for it. */
-const contentPort = ({
-  insights: { contents },
-  security: { privacy },
-}: {
-  insights: Pick<Insights, "contents">;
-  security: Pick<Security, "privacy">;
-}): ContentPort => ({
+const contentPort = (
+  {
+    insights: { contents },
+    security: { privacy },
+  }: {
+    insights: Pick<Insights, "contents">;
+    security: Pick<Security, "privacy">;
+  },
+  mediaBytesMax = 4 * 1024 * 1024,
+): ContentPort => ({
+  mediaBytesMax,
   keptSinceMs: (caller) => privacy.contentsSinceMs(caller.workspace.id, caller),
   write: (content) => contents.write(content),
+  writeLate: (content) => contents.writeLate(content),
 });
 
 /**

@@ -2,6 +2,7 @@ import type { AnswerHeaders } from "../../http/answer-headers.ts";
 import { type BackgroundWork, eventStreamHeaders, Reply } from "../../http/request-context.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
+import type { ShownAnswer } from "../../inference/dialects/shared/passthrough.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import type {
@@ -80,28 +81,31 @@ export const unreachable = {
 } as const;
 
 /** Returns the body of a whole answer in its client's dialect. */
-export const wholeText = (
+export const wholeText = (served: ServedWhole, call: InferenceCall): string =>
+  served.answer.render(shownOf(served, call));
+
+/** Returns what a whole answer shows beside its content. */
+export const shownOf = (
   { answer, candidate, metered, settled, fallback, attempts, timing }: ServedWhole,
   call: InferenceCall,
-): string =>
-  answer.render({
-    id: call.shownId,
-    model: candidate.model.id,
-    metered,
-    chargedNano: settled.chargedNano,
-    isByok: settled.isByok,
-    free: showsNoCost({ settled, candidate }),
-    fallback,
-    metadataText: () =>
-      metadataText({
-        call,
-        candidate,
-        settled,
-        attempts,
-        timing: { ...timing, settledMs: settled.settledMs },
-        answerLosses: answer.losses,
-      }),
-  });
+): ShownAnswer => ({
+  id: call.shownId,
+  model: candidate.model.id,
+  metered,
+  chargedNano: settled.chargedNano,
+  isByok: settled.isByok,
+  free: showsNoCost({ settled, candidate }),
+  fallback,
+  metadataText: () =>
+    metadataText({
+      call,
+      candidate,
+      settled,
+      attempts,
+      timing: { ...timing, settledMs: settled.settledMs },
+      answerLosses: answer.losses,
+    }),
+});
 
 /** Returns what a call needs to commit its answer with its charge. */
 export const backgroundLine = (work: BackgroundWork, traceId: string): BackgroundLine => ({

@@ -75,14 +75,31 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Returns what a sound says: JSON, the last event of a stream, or a text or captions as they are. */
+function transcriptOf({
+  streamed,
+  answer: { text },
+}: Pick<Content, "streamed" | "answer">): string | null {
+  if (!streamed && !text.startsWith("{")) return text;
+  const events = streamed
+    ? [...text.matchAll(/^data: ?(\{.*)$/gm)].map(([, data]) => data)
+    : [text];
+  const { text: said } = asObject(parsed(events.at(-1) ?? ""));
+  return typeof said === "string" ? said : null;
+}
+
 /**
  * Returns the texts of an answer, as far as they can be read from what was kept. Those of a whole
- * answer that was cut are unknown.
+ * answer that was cut are unknown. Pictures and speech have none.
  */
 export function answerTexts({
+  surface,
   streamed,
   answer,
-}: Pick<Content, "streamed" | "answer">): AnswerTexts {
+}: Pick<Content, "surface" | "streamed" | "answer">): AnswerTexts {
+  if (surface === "transcriptions")
+    return { completion: transcriptOf({ streamed, answer }), reasoning: null };
+  if (surface === "images" || surface === "speech") return { completion: null, reasoning: null };
   const gatherer = new TextGatherer();
   if (!streamed) gatherer.take(parsed(answer.text));
   else

@@ -61,7 +61,9 @@ export const generationContent = defineEndpoint({
     "Contents are stored if PATCH /security/privacy enables keep_contents, for the number of days that the operator configured, and " +
     "never under zero data retention. A key can read only its own requests. input is the body of the request, output.raw the answer " +
     "as it was sent. For a call of an MCP server's tool, input has server, name and arguments, and output.raw is the result. Each is cut " +
-    "at 262,144 characters; input_cut and output_cut report that. Answers 404 if nothing is stored.",
+    "at 262,144 characters; input_cut and output_cut report that. Pictures and sound stand in place, as base64 in data URLs or in data " +
+    "and b64_json, up to archive.content_media_mb of each side: bytes is the size of a file, and kept_bytes what is kept of it, where " +
+    "that is less. Answers 404 if nothing is stored.",
   query: z.object({ id: z.string() }),
   response: contentSchema,
   encodeError: encodeContractError,

@@ -14,21 +14,26 @@ type Services = Pick<Dependencies, "hostedFiles" | "publicUrl">;
 /**
  * Gives the pictures of an answer the form that its client asked for: base64 is hosted here for an
  * hour where addresses were asked for, and what a provider hosts is fetched, since its address is
- * not ours. A picture that cannot be fetched keeps the address of its provider.
+ * not ours. A picture that cannot be fetched keeps the address of its provider. Returns the pictures
+ * before they were hosted.
  */
 export async function fitPictures(
   answer: ImagesAnswer,
   { services, provider }: { services: Services; provider: Provider },
-): Promise<void> {
+): Promise<readonly MadePicture[]> {
   const { answersIn } = answer.request;
+  const made = answer.pictures;
+  const own = await Promise.all(
+    made.map((picture) => (picture.base64 === undefined ? fetched(picture, provider) : picture)),
+  );
   answer.pictures = await Promise.all(
-    answer.pictures.map(async (picture): Promise<MadePicture> => {
-      const own = picture.base64 === undefined ? await fetched(picture, provider) : picture;
-      const isLinked = picture.base64 === undefined;
-      if (own.base64 === undefined || answersIn === "b64_json") return own;
-      return isLinked || answersIn === "url" ? hosted(own, services) : own;
+    own.map((picture, index): MadePicture | Promise<MadePicture> => {
+      const isLinked = made[index]?.base64 === undefined;
+      if (picture.base64 === undefined || answersIn === "b64_json") return picture;
+      return isLinked || answersIn === "url" ? hosted(picture, services) : picture;
     }),
   );
+  return own;
 }
 
 async function hosted(picture: MadePicture, services: Services): Promise<MadePicture> {

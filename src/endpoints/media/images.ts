@@ -15,12 +15,17 @@ import {
   type ImageOperation,
   type ImageRequest,
 } from "../../inference/surfaces/images/image-request.ts";
-import { checkPicture } from "../../inference/surfaces/images/picture-file.ts";
+import {
+  KeptPictureEvents,
+  readKeptPictures,
+} from "../../inference/surfaces/images/kept-pictures.ts";
+import { withCheckedPictures } from "../../inference/surfaces/images/checked-pictures.ts";
 import { tokensOfTexts } from "../../inference/surfaces/surface-call.ts";
 import { assert } from "../../platform/kernel/assert.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
+  shownOf,
   streamResponse,
   surfaceErrors,
   unreachable,
@@ -29,6 +34,7 @@ import {
 } from "../inference/answer-call.ts";
 import { originOf, rateClassOf, whileCounted } from "../inference/read-call.ts";
 import { fitPictures } from "./fit-pictures.ts";
+import { keepWhole, keptAs } from "./keep-media.ts";
 import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
 
 const mib = 1024 * 1024;
@@ -272,12 +278,21 @@ function answerSent(
       const request = await withCheckedPictures(read());
       const caller = context.caller as LlmKeyCaller;
       const origin = originOf(context, { idPrefix: "img-", body, caller, counted });
-      const call = imagesCall(origin, {
-        body: routingMembers(body),
+      const members = routingMembers(body);
+      const asked = imagesCall(origin, {
+        body: members,
         request,
         nowSeconds: () => Math.floor(dependencies.clock.nowMs() / 1_000),
       });
-      return serve(context, { call: { ...call, presetId: sent.presetId }, request, dependencies });
+      const call = keptAs(dependencies.inference, {
+        call: { ...asked, presetId: sent.presetId },
+        sent,
+        formOf: (bytesMax) => ({
+          readRequest: () => readKeptPictures(request, { members, bytesMax }),
+          keeperOf: () => new KeptPictureEvents(bytesMax),
+        }),
+      });
+      return serve(context, { call, sent, request, dependencies });
     },
   );
 }
@@ -296,46 +311,38 @@ export const routingMembers = (body: Record<string, unknown>): Record<string, un
   return rest;
 };
 
-/** Checks the pictures of a request, and gives those without a known type that of their bytes. */
-async function withCheckedPictures(request: ImageRequest): Promise<ImageRequest> {
-  const checked = async (
-    picture: ImageRequest["pictures"][number],
-    param: string,
-  ): Promise<typeof picture> => {
-    if ("url" in picture) return picture;
-    const { type } = await checkPicture(picture.file.content, param);
-    return /^image\//.test(picture.file.type ?? "") ? picture : { file: { ...picture.file, type } };
-  };
-  return {
-    ...request,
-    pictures: await Promise.all(request.pictures.map((picture) => checked(picture, "image"))),
-    mask: request.mask && (await checked(request.mask, "mask")),
-    markup: request.markup && (await checked(request.markup, "markup")),
-  };
-}
-
 async function serve(
   context: RequestContext,
   {
     call,
+    sent,
     request,
     dependencies,
   }: {
     call: InferenceCall;
+    sent: MediaBody;
     request: ImageRequest;
     dependencies: Pick<Dependencies, "inference" | "hostedFiles" | "clock" | "publicUrl">;
   },
 ): Promise<Reply> {
   const served = await execute(dependencies.inference, call);
-  if (served.kind === "stream")
+  if (served.kind === "stream") {
+    if (call.keptForm !== undefined) sent.lend();
     return streamResponse(context, {
       served,
       nowMs: dependencies.clock.monotonicMs(),
       frames: served.stream,
     });
+  }
   const { answer } = served;
   assert(answer instanceof ImagesAnswer, "an answer of images has pictures");
-  await fitPictures(answer, { services: dependencies, provider: served.candidate.route.provider });
+  const { provider } = served.candidate.route;
+  const pictures = await fitPictures(answer, { services: dependencies, provider });
+  keepWhole(dependencies.inference, {
+    call,
+    sent,
+    answer: (bytesMax) => answer.kept(shownOf(served, call), { pictures, bytesMax }),
+  });
   if (!request.stream)
     return wholeResponse(context, { served, call, text: wholeText(served, call) });
   return wholeAsEvents(context, { served, call, answer });

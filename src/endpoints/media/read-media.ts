@@ -30,14 +30,19 @@ export interface MediaBody {
   presetId: string | undefined;
   /** A hash of all that was sent, for requests that may be repeated; empty for others. */
   fingerprint: string;
-  /** Frees the files. */
+  /** Frees the files, once everyone to whom they were lent has closed them too. */
   close(): Promise<void>;
+  /** Keeps the files beyond the request, until `close` is called once more. */
+  lend(): void;
 }
 
 type Services = Pick<
   Dependencies,
   "spool" | "presets" | "inference" | "files" | "directory" | "clock"
 >;
+
+/** The most bytes of a form's plain fields, of which samples of voices are the longest. */
+const fieldBytesMax = 8 * 1024 * 1024;
 
 /** What a route accepts. */
 interface MediaLimits {
@@ -113,6 +118,7 @@ async function readJson(
     uploads: [],
     fingerprint: new Bun.CryptoHasher("sha256").update(text).digest("hex"),
     close: async () => undefined,
+    lend: () => undefined,
   };
 }
 
@@ -121,11 +127,14 @@ async function readForm(
   { services: { spool }, limits }: { services: Services; limits: MediaLimits },
 ): Promise<ReadBody> {
   const fields: [string, string][] = [];
+  let fieldBytesLeft = fieldBytesMax;
   const uploads: (Upload & { content: SpooledContent })[] = [];
   // Hashing takes longer than storing, so only requests that may be repeated are hashed.
   const hash = request.headers.has("idempotency-key") ? new Bun.CryptoHasher("sha256") : undefined;
+  let readers = 1;
   const close = async (): Promise<void> => {
-    for (const { content } of uploads.splice(0)) await content.close();
+    readers -= 1;
+    if (readers <= 0) for (const { content } of uploads.splice(0)) await content.close();
   };
   try {
     const boundary = boundaryOf(request.headers.get("content-type"));
@@ -133,7 +142,8 @@ async function readForm(
       const { name: field, filename, type } = part;
       hash?.update(JSON.stringify([field, filename]));
       if (filename === undefined && !isBinary(type)) {
-        const text = await fieldText(part);
+        const text = await fieldText(part, { bytesMax: fieldBytesLeft });
+        fieldBytesLeft -= Buffer.byteLength(text);
         hash?.update(text);
         fields.push([field, text]);
         continue;
@@ -141,18 +151,25 @@ async function readForm(
       const content = await spool.store(
         counted(part.content, { hash, field, bytesMax: limits.fileBytesMax }),
       );
-      uploads.push({ field, filename: filename ?? "file", type, content });
+      uploads.push({ field, filename: filename ?? nameByType(type), type, content });
     }
     return {
       body: nestedFields(fields),
       uploads: [...uploads],
       fingerprint: hash?.digest("hex") ?? "",
       close,
+      lend: () => void (readers += 1),
     };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Returns a name for a file without one, since providers tell its format by its ending. */
+function nameByType(type = ""): string {
+  const [, ending] = /^(?:audio|video|image)\/(?:x-)?([a-z0-9]+)\b/i.exec(type) ?? [];
+  return ending === undefined ? "file" : `file.${ending.toLowerCase()}`;
 }
 
 /** Returns whether a part without a filename is bytes all the same. */

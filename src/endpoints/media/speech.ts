@@ -5,6 +5,8 @@ import { eventStreamHeaders } from "../../http/request-context.ts";
 import type { Answer } from "../../http/request-context.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { executeBytes } from "../../inference/pipeline/execute.ts";
+import { KeptSound } from "../../inference/surfaces/audio/kept-sound.ts";
+import { keptText } from "../../inference/pipeline/keep-content.ts";
 import { speechCall } from "../../inference/surfaces/audio/speech-call.ts";
 import {
   readSpeechRequest,
@@ -20,6 +22,7 @@ import {
   rateClassOf,
   whileCounted,
 } from "../inference/read-call.ts";
+import { keptAs } from "./keep-media.ts";
 import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
 
 const names = { names: unreachable } as const;
@@ -103,9 +106,10 @@ function answerSent(
   context: RequestContext,
   {
     dependencies,
-    sent: { body, presetId },
+    sent,
   }: { dependencies: Pick<Dependencies, "inference" | "counters" | "clock">; sent: MediaBody },
 ): Promise<Answer> {
+  const { body, presetId } = sent;
   return whileCounted(
     context,
     {
@@ -118,7 +122,14 @@ function answerSent(
       const request = readSpeechRequest(body);
       const caller = context.caller as LlmKeyCaller;
       const origin = originOf(context, { idPrefix: "spc-", body, caller, counted });
-      const call = { ...speechCall(origin, { body, request }), presetId };
+      const call = keptAs(dependencies.inference, {
+        call: { ...speechCall(origin, { body, request }), presetId },
+        sent,
+        formOf: (bytesMax) => ({
+          readRequest: async () => keptText(JSON.stringify(body)),
+          keeperOf: (type = "") => new KeptSound(type, bytesMax),
+        }),
+      });
       const served = await executeBytes(dependencies.inference, call);
       const { bytes } = served;
       const nowMs = dependencies.clock.monotonicMs();

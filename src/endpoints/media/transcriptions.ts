@@ -6,6 +6,9 @@ import type { Reply } from "../../http/request-context.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import { soundLength } from "../../inference/surfaces/audio/sound-length.ts";
+import { MediaRoom } from "../../inference/surfaces/media/media-room.ts";
+import { KeptFrames } from "../../inference/pipeline/stream/kept-frames.ts";
+import { keptText, type KeptText } from "../../inference/pipeline/keep-content.ts";
 import { transcriptionCall } from "../../inference/surfaces/audio/transcriptions-call.ts";
 import {
   readTranscriptionRequest,
@@ -22,6 +25,7 @@ import {
   wholeText,
 } from "../inference/answer-call.ts";
 import { originOf, rateClassOf, whileCounted } from "../inference/read-call.ts";
+import { keepWhole, keptAs } from "./keep-media.ts";
 import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
 
 const mib = 1024 * 1024;
@@ -169,21 +173,40 @@ async function answerSent(
       const caller = context.caller as LlmKeyCaller;
       const { input_audio: _, ...routing } = body;
       const origin = originOf(context, { idPrefix: "trs-", body: routing, caller, counted });
-      const call = {
-        ...transcriptionCall(origin, { body: routing, request }),
-        presetId: sent.presetId,
-      };
+      const asked = transcriptionCall(origin, { body: routing, request });
+      const call = keptAs(dependencies.inference, {
+        call: { ...asked, presetId: sent.presetId },
+        sent,
+        formOf: (bytesMax) => ({
+          readRequest: () => readKept(request, { members: routing, bytesMax }),
+          keeperOf: () => new KeptFrames(),
+        }),
+      });
       const served = await execute(dependencies.inference, call);
-      if (served.kind === "stream")
+      if (served.kind === "stream") {
+        if (call.keptForm !== undefined) sent.lend();
         return streamResponse(context, {
           served,
           nowMs: dependencies.clock.monotonicMs(),
           frames: served.stream,
         });
-      const reply = wholeResponse(context, { served, call, text: wholeText(served, call) });
+      }
+      const text = wholeText(served, call);
+      keepWhole(dependencies.inference, { call, sent, answer: () => keptText(text) });
+      const reply = wholeResponse(context, { served, call, text });
       if (["text", "srt", "vtt"].includes(request.format))
         reply.headers["content-type"] = "text/plain; charset=utf-8";
       return reply;
     },
   );
+}
+
+/** Reads a request as it is kept: as OpenRouter's JSON with as much of its sound as there is room for. */
+async function readKept(
+  { file: sound }: TranscriptionRequest,
+  { members, bytesMax }: { members: Record<string, unknown>; bytesMax: number },
+): Promise<KeptText> {
+  const room = new MediaRoom(bytesMax);
+  const { file: _, ...rest } = members;
+  return room.textOf(rest, { input_audio: await room.readSound(sound) });
 }

@@ -27,7 +27,7 @@ import type { InferenceCall, Adapter, RequestPieces } from "./inference-call.ts"
 import { asEventStream, openBytes, openStream } from "./stream/open-stream.ts";
 import { boundUsage, type WholeAnswer } from "../dialects/shared/passthrough.ts";
 import { exceptionFormOf } from "./adapt.ts";
-import { keepContent, wholeKept } from "./keep-content.ts";
+import { keepAnswer } from "./keep-content.ts";
 import { isHeldBack, noteKeyFailure, noteKeyServed, takeKey } from "./provider-credentials.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { routingTrail } from "./plan-call.ts";
@@ -271,7 +271,7 @@ async function attemptOne(
     deps,
     withAnswer(ended, (posted) => servedWhole(execution, ended, posted)),
   );
-  if (deps.contents !== undefined) keepContent(deps, ended, () => wholeKept(ended, settled));
+  keepAnswer(deps, ended, settled);
   if (ended.answer.spentOnReasoning) {
     const { attempts, metered } = ended;
     const headers = failedHeaders(execution, attempts);

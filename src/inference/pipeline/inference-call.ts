@@ -34,6 +34,7 @@ import {
   type SentExtras,
 } from "../dialects/shared/charged-extras.ts";
 import type { BodyPart, UpstreamResponse } from "../upstream/upstream-client.ts";
+import type { KeptForm } from "./keep-content.ts";
 import type { BytesDecoder } from "./stream/relayed-bytes.ts";
 import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
 import type { BatchLeg } from "../../platform/kernel/models/batch-leg.ts";
@@ -207,12 +208,11 @@ export interface InferenceCall extends CallOrigin {
   affinity?: Affinity;
   /** Whether the caller pays nothing for the usage (contract: decisions). */
   unbilled?: true;
+  /** How a request with pictures or sound is kept; absent where that is not asked for. */
+  keptForm?: KeptForm;
   /** Set where a provider's socket may be used; calls that are made from this one have none. */
   socketTurn?: SocketTurn;
-  /**
-   * Encodes the request in a route's dialect. Throws `GatewayError` for what the route cannot
-   * express.
-   */
+  /** Encodes the request in a route's dialect. Throws `GatewayError` for what it cannot express. */
   adapt(route: AdaptedRoute): Adapter;
   /** Returns the route in the dialect that suits the request; absent where each has only one. */
   routeFor?(route: UpstreamRoute): UpstreamRoute;

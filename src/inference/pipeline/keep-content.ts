@@ -1,10 +1,33 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Content, KeptText } from "../../insights/archive/content-insert.ts";
-import { keptText } from "../../insights/archive/kept-text.ts";
+import type { LateContent } from "../../insights/archive/contents.ts";
+import { keptCharactersMax, keptText } from "../../insights/archive/kept-text.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Settled, Settlement } from "./settle.ts";
 import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
+
+export { type KeptText, keptCharactersMax, keptText };
+
+/** Takes in an answer as its client is sent it, as far as it is kept. */
+export interface AnswerKeeper {
+  /** Whether the answer is kept as the text of its events. */
+  readonly isEvents: boolean;
+  /** Takes frames of a stream, or bytes of a sound, which are valid only during the call. */
+  add(piece: string | Uint8Array): void;
+  /** What is kept of all that was added. */
+  readonly kept: KeptText;
+}
+
+/** How a request with pictures or sound is kept, whose text the call does not have. */
+export interface KeptForm {
+  /** Reads the request as JSON, with as many bytes of its files as are kept. */
+  readRequest(): Promise<KeptText>;
+  /** Returns what takes in a streamed answer, or an answer of bytes of a media type. */
+  keeperOf(bytesType: string | undefined): AnswerKeeper;
+  /** Frees the files of the request; called once, when they are read or not kept after all. */
+  free(): Promise<void>;
+}
 
 /** Stores prompts and answers for workspaces that keep them. */
 export interface ContentPort {
@@ -13,8 +36,12 @@ export interface ContentPort {
    * undefined where it does not, or where the workspace or the key forbids it.
    */
   keptSinceMs(caller: LlmKeyCaller): number | undefined;
+  /** The most bytes of pictures and sound that are kept of a request, and of an answer. */
+  readonly mediaBytesMax: number;
   /** Takes a content; never blocks. */
   write(content: Content): void;
+  /** Takes a content whose files are read later; resolves once they are. Never rejects. */
+  writeLate(content: LateContent): Promise<void>;
 }
 
 /** The dependencies of keeping contents. */
@@ -38,20 +65,26 @@ export const keptSinceMs = (
   { contents }: KeepingDependencies,
   call: InferenceCall,
 ): number | undefined =>
-  contents === undefined || call.surface !== "chat" || asksForNone(call.body)
+  contents === undefined ||
+  (call.surface !== "chat" && call.keptForm === undefined) ||
+  asksForNone(call.body)
     ? undefined
     : contents.keptSinceMs(call.caller);
 
-/** Keeps the prompt and the answer of a settled request, where its workspace keeps them. */
+/**
+ * Keeps the prompt and the answer of a settled request, where its workspace keeps them. Files of the
+ * request are read later, and freed in any case.
+ */
 export function keepContent(
   deps: KeepingDependencies,
   { call, streamed }: Pick<Settlement, "call" | "streamed">,
   answer: () => KeptText,
 ): void {
+  const { keptForm } = call;
   // Asked again at settlement, since it may have been turned off during the request.
   const sinceMs = keptSinceMs(deps, call);
-  if (sinceMs === undefined) return;
-  deps.contents?.write({
+  if (sinceMs === undefined || deps.contents === undefined) return freeKept(call);
+  const content = {
     generationId: call.generationId,
     workspaceId: call.caller.workspace.id,
     keyId: call.caller.key.id,
@@ -59,16 +92,39 @@ export function keepContent(
     createdAtMs: Math.max(sinceMs, deps.clock.nowMs()),
     surface: call.recordedAs,
     streamed,
-    request: keptText(call.text),
     answer: answer(),
+  };
+  if (keptForm === undefined)
+    return deps.contents.write({ ...content, request: keptText(call.text) });
+  const characters = content.answer.text.length;
+  const read = async (): Promise<Content> => ({
+    ...content,
+    request: await keptForm.readRequest(),
   });
+  void deps.contents.writeLate({ characters, read }).finally(() => freeKept(call));
+}
+
+/** Frees the files of a request that were to be kept. */
+export const freeKept = ({ keptForm }: InferenceCall): void => void keptForm?.free();
+
+/**
+ * Keeps a whole answer, where its workspace keeps contents. Answers with pictures or sound are kept
+ * by their endpoint, which may change their form.
+ */
+export function keepAnswer(
+  deps: KeepingDependencies,
+  ended: Settlement & { answer: WholeAnswer },
+  settled: Settled,
+): void {
+  if (deps.contents !== undefined && ended.call.keptForm === undefined)
+    keepContent(deps, ended, () => wholeKept(ended, settled));
 }
 
 /**
  * Returns a whole answer as its client gets it, without the members that the gateway adds about who
  * served it.
  */
-export const wholeKept = (
+const wholeKept = (
   { call, candidate, metered, answer }: Settlement & { answer: WholeAnswer },
   { chargedNano, free, isByok }: Settled,
 ): KeptText =>

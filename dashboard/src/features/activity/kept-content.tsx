@@ -60,9 +60,9 @@ function Found({ id }: { id: string }) {
       {(content) =>
         content === null ? (
           <Empty>
-            Nothing is kept of this request. The gateway keeps chat requests and tool calls that
-            were served since the workspace asked for it, for a limited time, and none with zero
-            retention, with <code>store: false</code> or from a cache.
+            Nothing is kept of this request. The gateway keeps requests of chat, pictures and sound,
+            and tool calls, that were served since the workspace asked for it, for a limited time,
+            and none with zero retention, with <code>store: false</code> or from a cache.
           </Empty>
         ) : (
           <Texts content={content} />

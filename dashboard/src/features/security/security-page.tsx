@@ -150,7 +150,7 @@ function keepingHint({ privacy, zdr }: { privacy: Privacy; zdr: boolean }): stri
   if (zdr)
     return "Not with zero retention, which keeps nothing. Turning that on deletes what is kept.";
   return (
-    `The gateway keeps the request and the answer of each chat request from now on, encrypted, for ${daysText(privacy.content_days)}. ` +
+    `The gateway keeps the request and the answer of each request of chat, pictures and sound from now on, encrypted, for ${daysText(privacy.content_days)}. ` +
     "Who may read the security settings may read them. Requests with zero retention or store: false are never kept."
   );
 }

@@ -1,14 +1,14 @@
-import type { KeptText } from "../../../insights/archive/content-insert.ts";
-import { keptCharactersMax } from "../../../insights/archive/kept-text.ts";
+import { keptCharactersMax, type AnswerKeeper, type KeptText } from "../keep-content.ts";
 
 /** The frames of a stream, as far as they are kept. */
-export class KeptFrames {
+export class KeptFrames implements AnswerKeeper {
+  readonly isEvents = true;
   private text = "";
   private isFull = false;
 
   /** Adds frames that the client is sent. */
-  add(frames: string): void {
-    if (this.isFull) return;
+  add(frames: string | Uint8Array): void {
+    if (this.isFull || typeof frames !== "string") return;
     this.isFull = this.text.length + frames.length > keptCharactersMax;
     this.text = this.isFull
       ? this.text + frames.slice(0, keptCharactersMax - this.text.length).toWellFormed()

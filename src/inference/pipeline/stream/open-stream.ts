@@ -39,12 +39,18 @@ export async function openBytes(
 ): Promise<{ ok: true; served: ServedBytes } | { ok: false; failure: FailureWithUsage }> {
   const { deps, abortScope } = execution;
   const { response } = sent;
-  const opened = new OpenedStream(execution, sent);
+  const opened = new OpenedStream(execution, sent, decoder.type);
+  const { keeper } = opened;
   const bytes = new RelayedBytes({
     response,
     decoder,
-    settle: (metered, status) =>
-      opened.settle(metered, { status, finishReason: null, upstreamId: null, answerLosses: [] }),
+    settle: async (metered, status) => {
+      const ended = { status, finishReason: null, upstreamId: null, answerLosses: [] };
+      const settled = await opened.settle(metered, ended);
+      opened.keep();
+      return settled;
+    },
+    ...(keeper !== undefined && { onBytes: keeper.add.bind(keeper) }),
     onFirstContent: () => opened.noteFirstContent(),
     onClosed: () => deps.observer.streamClosed(),
     onBroken: (error) => deps.observer.settlementFailed(error, execution.call.generationId),

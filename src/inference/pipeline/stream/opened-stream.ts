@@ -9,7 +9,7 @@ import {
   type AdaptedRequest,
   windowTokensOf,
 } from "../execution.ts";
-import { keepContent, keptSinceMs } from "../keep-content.ts";
+import { type AnswerKeeper, freeKept, keepContent, keptSinceMs } from "../keep-content.ts";
 import { KeptFrames } from "./kept-frames.ts";
 import type { Adapter } from "../inference-call.ts";
 import {
@@ -52,10 +52,12 @@ export class OpenedStream {
   private firstContentMs: number | null = null;
   /** Ends an answer that its hold does not pay for; undefined where it costs no credits. */
   private readonly watch: OutputWatch | undefined;
-  /** The frames that the client is sent; undefined where contents are not kept. */
-  private readonly frames: KeptFrames | undefined;
+  /** Takes in what the client is sent; undefined where contents are not kept. */
+  readonly keeper: AnswerKeeper | undefined;
+  private isCharged = false;
 
-  constructor(execution: Execution, { adapter, ...sent }: SentStream) {
+  /** `bytesType` is the media type of an answer of bytes. */
+  constructor(execution: Execution, { adapter, ...sent }: SentStream, bytesType?: string) {
     this.execution = execution;
     this.sent = sent;
     this.losses = adapter.losses;
@@ -69,8 +71,9 @@ export class OpenedStream {
     this.attempts.push(this.attempt);
     this.fallback = fallbackOf(execution, sent.candidate, this.attempts);
     this.watch = OutputWatch.of(execution, sent);
-    const isKept = keptSinceMs(execution.deps, execution.call) !== undefined;
-    this.frames = isKept ? new KeptFrames() : undefined;
+    const { deps, call } = execution;
+    if (call.keptForm !== undefined) this.keeper = call.keptForm.keeperOf(bytesType);
+    else this.keeper = keptSinceMs(deps, call) === undefined ? undefined : new KeptFrames();
   }
 
   /** Returns the stream as the client pulls it. */
@@ -83,8 +86,8 @@ export class OpenedStream {
    * parts are asked for as its hold grows.
    */
   releaseConversation(): void {
-    const { frames, execution } = this;
-    if (frames === undefined && execution.allowance === undefined)
+    const { keeper, execution } = this;
+    if (keeper === undefined && execution.allowance === undefined)
       execution.call.releaseConversation?.();
   }
 
@@ -115,7 +118,7 @@ export class OpenedStream {
       drainOnCancel: deps.disconnect === "drain",
       keepAlive: deps.keepAlive,
       guard: this.watch,
-      ...(this.frames !== undefined && { onFrames: this.frames.add.bind(this.frames) }),
+      ...(this.keeper !== undefined && { onFrames: this.keeper.add.bind(this.keeper) }),
       onFirstContent: () => this.noteFirstContent(),
       settle: (metered, end) => this.settle(metered, end),
       metadataText: (settled, answerLosses) => this.metadataText(settled, answerLosses),
@@ -125,7 +128,10 @@ export class OpenedStream {
           attempt: this.attempt,
           provider: candidate.route.provider,
         }),
-      onClosed: () => deps.observer.streamClosed(),
+      onClosed: () => {
+        this.keep();
+        deps.observer.streamClosed();
+      },
     };
   }
 
@@ -168,16 +174,33 @@ export class OpenedStream {
   /** Settles what was consumed. */
   settle(metered: MeteredUsage, end: EndedStream): Promise<Settled> {
     const {
-      frames,
-      execution: { deps },
+      keeper,
+      execution: { deps, call },
     } = this;
     const settlement = this.settlement(metered, end);
     const settling = settle(deps, settlement);
-    if (frames === undefined) return settling;
-    return settling.then((settled) => {
-      keepContent(deps, settlement, () => frames.kept);
-      return settled;
-    });
+    if (keeper === undefined) return settling;
+    return settling.then(
+      (settled) => {
+        this.isCharged = true;
+        return settled;
+      },
+      (error: unknown) => {
+        freeKept(call);
+        throw error;
+      },
+    );
+  }
+
+  /** Keeps the contents of a charged answer, once all of it was given to the client. */
+  keep(): void {
+    const {
+      keeper,
+      isCharged,
+      execution: { deps, call },
+    } = this;
+    if (keeper !== undefined && isCharged)
+      keepContent(deps, { call, streamed: keeper.isEvents }, () => keeper.kept);
   }
 
   private settlement(metered: MeteredUsage, { answerLosses, ...end }: EndedStream): Settlement {

@@ -22,6 +22,8 @@ interface RelayedBytesOptions {
   response: UpstreamResponse;
   decoder: BytesDecoder;
   settle(metered: MeteredUsage, status: StreamEnd): Promise<Settled>;
+  /** Called with bytes that the client is sent; absent where they are not kept. */
+  onBytes?(bytes: Uint8Array): void;
   onFirstContent(): void;
   onClosed(): void;
   /** Called with a failure of the provider once bytes were sent, or of the settlement. */
@@ -96,11 +98,14 @@ export class RelayedBytes {
       if (piece === undefined) {
         this.hasEnded = true;
         const bytes = decoder.end();
+        this.options.onBytes?.(bytes);
         await this.close("completed");
         return bytes.byteLength > 0 ? bytes : undefined;
       }
       const bytes = decoder.push(piece);
-      if (bytes.byteLength > 0) return bytes;
+      if (bytes.byteLength === 0) continue;
+      this.options.onBytes?.(bytes);
+      return bytes;
     }
     return undefined;
   }

@@ -258,6 +258,7 @@ export class RelayedStream implements FrameSource {
     // its charge.
     const frames = await this.relay.finish();
     this.pending += frames;
+    this.options.onFrames?.(frames);
     this.end();
   }
 

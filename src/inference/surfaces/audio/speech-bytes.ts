@@ -14,7 +14,7 @@ const bytesPerMs = (sampleRate * 2) / 1_000;
 const openLength = 0xffffffff;
 
 /** Returns the header of a WAV of one channel; of unknown length where it is streamed. */
-function wavHead(pcmBytes: number | undefined): Uint8Array {
+export function wavHead(pcmBytes: number | undefined): Uint8Array {
   const head = Buffer.alloc(44);
   head.write("RIFF", 0, "latin1");
   head.writeUInt32LE(pcmBytes === undefined ? openLength : 36 + pcmBytes, 4);

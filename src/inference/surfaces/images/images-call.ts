@@ -5,6 +5,7 @@ import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/us
 import { routeDialect, type CatalogModel, type UpstreamDialect } from "../../catalog/model.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import type { KeptText } from "../../pipeline/keep-content.ts";
 import type {
   Adapter,
   AdaptedRoute,
@@ -12,6 +13,7 @@ import type {
   InferenceCall,
 } from "../../pipeline/inference-call.ts";
 import type { Fields } from "../read-fields.ts";
+import { MediaRoom } from "../media/media-room.ts";
 import { surfaceCall } from "../surface-call.ts";
 import { sumUsage } from "../whole-adapter.ts";
 import { googleImages } from "./google-images.ts";
@@ -26,6 +28,7 @@ import {
 } from "./image-dialect.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { eventsOfPictures, ImageRelay } from "./image-stream.ts";
+import { keptData } from "./kept-pictures.ts";
 import { expectedUsage, shownUsage } from "./image-usage.ts";
 import { openaiImages } from "./openai-images.ts";
 
@@ -212,8 +215,23 @@ export class ImagesAnswer implements WholeAnswer {
 
   render(shown: ShownAnswer): string {
     return JSON.stringify(
-      this.request.form === "openrouter" ? this.inOpenrouterForm(shown) : this.inOpenaiForm(shown),
+      this.request.form === "openrouter"
+        ? this.inOpenrouterForm(shown)
+        : this.inOpenaiForm(shown, this.openaiData()),
     );
+  }
+
+  /**
+   * Returns the answer as it is kept, in OpenAI's form. `pictures` are those before they were hosted
+   * here, and at most `bytesMax` bytes of them are kept.
+   */
+  kept(
+    shown: ShownAnswer,
+    { pictures, bytesMax }: { pictures: readonly MadePicture[]; bytesMax: number },
+  ): KeptText {
+    const room = new MediaRoom(bytesMax);
+    const text = JSON.stringify(this.inOpenaiForm(shown, keptData(pictures, room)));
+    return { text, isCut: room.isCut };
   }
 
   private usage({
@@ -224,16 +242,20 @@ export class ImagesAnswer implements WholeAnswer {
     return shownUsage(metered.usage, free === true ? undefined : usdFromNano(chargedNano));
   }
 
-  private inOpenaiForm(shown: ShownAnswer): Fields {
+  private openaiData(): readonly Fields[] {
+    return this.pictures.map(({ base64, url, revisedPrompt }) =>
+      withoutUndefined<Fields>({
+        b64_json: base64,
+        url: base64 === undefined ? url : undefined,
+        revised_prompt: revisedPrompt,
+      }),
+    );
+  }
+
+  private inOpenaiForm(shown: ShownAnswer, data: readonly Fields[]): Fields {
     return {
       created: this.createdAtSeconds,
-      data: this.pictures.map(({ base64, url, revisedPrompt }) =>
-        withoutUndefined<Fields>({
-          b64_json: base64,
-          url: base64 === undefined ? url : undefined,
-          revised_prompt: revisedPrompt,
-        }),
-      ),
+      data,
       ...this.parts[0]?.shown,
       usage: this.usage(shown),
     };
