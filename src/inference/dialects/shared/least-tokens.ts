@@ -85,11 +85,35 @@ const isDense = (code: number): boolean =>
 export function leastTokensOf(data: string, floor: TokenFloor): LeastTokens {
   const least: LeastTokens = { visible: 0, thought: 0 };
   if (!saysSomething(data)) return least;
-  const event = parsed(data);
+  const event = parsed(withoutBytes(data));
   const isThought = typeof event.type === "string" && event.type.includes("reasoning");
   for (const [text, thought] of textsIn(event, { isThought, found: new Map() }))
     least[thought ? "thought" : "visible"] += floor.add(text);
   return least;
+}
+
+/** Characters from which an event is searched for base64, which takes as long to parse as text. */
+const longCharacters = 64 * 1024;
+
+/**
+ * Returns an event's data without the base64 of its data URLs, which are no tokens of text. A string
+ * with escapes or spaces is no base64, and stays.
+ */
+function withoutBytes(data: string): string {
+  if (data.length < longCharacters) return data;
+  const mark = ";base64,";
+  let rest = "";
+  let from = 0;
+  for (let at = data.indexOf(mark); at >= 0; at = data.indexOf(mark, from)) {
+    const start = at + mark.length;
+    const end = data.indexOf('"', start);
+    if (end < 0) break;
+    const bytes = data.slice(start, end);
+    rest +=
+      bytes.includes("\\") || bytes.includes(" ") ? data.slice(from, end) : data.slice(from, start);
+    from = end;
+  }
+  return rest + data.slice(from);
 }
 
 function parsed(data: string): { type?: unknown } {
