@@ -6,6 +6,7 @@ import OpenAI from "openai";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { OpenRouterClient } from "../clients/adapters/openrouter-sdk.ts";
 import { testClientsFolder } from "../clients/support/test-clients-folder.ts";
+import { missingPackage, runScript } from "../clients/python/run-script.ts";
 import { pixelPng } from "../clients/support/pixel-png.ts";
 
 const parts = [
@@ -187,6 +188,25 @@ describe.each(["google-genai-1", "google-genai-2", "google-genai-3"])(
       },
     );
   },
+);
+
+const missing = missingPackage("python-google", "google");
+
+test.skipIf(missing !== undefined).each(["goog/banana", "rout/banana"])(
+  `Google's client of Python makes and changes pictures of %s, whole, streamed and in turns${missing ? ` (missing: ${missing})` : ""}`,
+  async (model) => {
+    const script = join(import.meta.dir, "google_pictures.py");
+    const parameters = [gateway.origin, testLlmKey, model, pixelPng];
+    expect(await runScript(script, { group: "python-google", parameters })).toEqual({
+      made: ["cGljdHVyZQ=="],
+      text: "Here it is.",
+      tokens: expect.any(Number),
+      changed: ["cGljdHVyZQ=="],
+      streamed: ["cGljdHVyZQ=="],
+      turns: [["cGljdHVyZQ=="], ["cGljdHVyZQ=="]],
+    });
+  },
+  240_000,
 );
 
 /** A second of silence as a WAV. */

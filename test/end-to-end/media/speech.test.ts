@@ -270,6 +270,10 @@ test.each([
   [{ input: "" }, "input"],
   [{ input: "x".repeat(4_097) }, "input"],
   [{ speed: 5 }, "speed"],
+  [{ speed: 0.2 }, "speed"],
+  [{ speed: "fast" }, "speed"],
+  [{ voice: { name: "x" } }, "voice"],
+  [{ response_format: "ogg" }, "response_format"],
   [{ response_format: "doc" }, "response_format"],
   [{ stream_format: "xml" }, "stream_format"],
 ])("refuses %j before a provider is asked", async (fields, param) => {

@@ -83,6 +83,7 @@ beforeAll(async () => {
     providers: [
       vendor("acme", "openai-audio", {
         "acme/whisper": ["whisper-1", { audio_input_minute: "0.006" }],
+        "acme/speakers": ["gpt-4o-transcribe-diarize", { audio_input_minute: "0.006" }],
         "acme/4o": ["gpt-4o-transcribe", { audio_input: "2.5", prompt: "2.5", completion: "10" }],
         "acme/fast": [
           "whisper-large-v3-turbo",
@@ -368,6 +369,44 @@ test.each<[string, Record<string, string | Blob>, number, string]>([
     400,
     "timestamp_granularities",
   ],
+  ...(
+    [
+      ["a list of include", { "include[]": "tokens" }, "include"],
+      ["logprobs in captions", { "include[]": "logprobs", response_format: "srt" }, "include"],
+      ["logprobs of whisper-1", { "include[]": "logprobs" }, "include"],
+      ["a way to cut", { chunking_strategy: "manual" }, "chunking_strategy"],
+      [
+        "a threshold",
+        { "chunking_strategy[type]": "server_vad", "chunking_strategy[threshold]": "2" },
+        "chunking_strategy.threshold",
+      ],
+      ["keywords of whisper-1", { "keywords[]": "Xyz" }, "keywords"],
+      [
+        "a voice without a name",
+        { "known_speaker_references[]": "data:audio/wav;base64,AAAA" },
+        "known_speaker_references",
+      ],
+      [
+        "a voice by address",
+        {
+          "known_speaker_names[]": "agent",
+          "known_speaker_references[]": "https://example.com/a.wav",
+        },
+        "known_speaker_references",
+      ],
+      ["a prompt with speakers", { model: "acme/speakers", prompt: "Hi" }, "prompt"],
+      [
+        "speakers in 31 seconds in one block",
+        { model: "acme/speakers", file: new File([wav(31)], "a.wav") },
+        "chunking_strategy",
+      ],
+    ] as const
+  ).map(([what, more, param]): [string, Record<string, string | Blob>, number, string] => [
+    what,
+    { model: "acme/whisper", file: new File([wav(1)], "a.wav"), ...more },
+    400,
+    param,
+  ]),
   [
     "a temperature",
     { model: "acme/whisper", file: new File([wav(1)], "a.wav"), temperature: "2" },
@@ -387,6 +426,32 @@ test.each<[string, Record<string, string | Blob>, number, string]>([
   const { error } = (await response.json()) as { error: { param: string | null } };
   if (status !== 413) expect(error.param).toBe(param);
   expect(received.length).toBe(before);
+});
+
+test("a voice of a known speaker may be long, and a file without a name gets one by its type", async () => {
+  answer = () => Response.json({ text: "Hello" });
+  const voice = `data:audio/wav;base64,${wav(5).toString("base64")}`;
+  const boundary = "xyz";
+  const part = (head: string, content: Buffer | string): Buffer =>
+    Buffer.concat([
+      Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`),
+      Buffer.from(content as string),
+      Buffer.from("\r\n"),
+    ]);
+  const body = Buffer.concat([
+    part('name="model"', "acme/speakers"),
+    part('name="known_speaker_names[]"', "agent"),
+    part('name="known_speaker_references[]"', voice),
+    part('name="chunking_strategy"', "auto"),
+    part('name="file"\r\nContent-Type: audio/wav', wav(1)),
+    Buffer.from(`--${boundary}--\r\n`),
+  ]);
+  const response = await postForm("/audio/transcriptions", body as unknown as ReadableStream, {
+    "content-type": `multipart/form-data; boundary=${boundary}`,
+  });
+  expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+  expect(last().form?.get("known_speaker_references[]")).toBe(voice);
+  expect((last().form?.get("file") as File).name).toBe("file.wav");
 });
 
 test("reads a form whose file comes first, without length, with the boundary in its bytes", async () => {

@@ -1,3 +1,4 @@
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
@@ -10,11 +11,41 @@ import type { TranscriptFormat, TranscriptionRequest } from "./transcription-req
 const isJsonOnly = (name: string): boolean => /^(?:gpt-4o|gpt-)(?:.*)transcribe/.test(name);
 const tellsSpeakers = (name: string): boolean => name.includes("diarize");
 
+/** OpenAI's own models of transcription; other servers have other bounds. */
+const isOwnModel = (name: string): boolean =>
+  name === "whisper-1" || /^gpt-(?:.*)transcribe/.test(name);
+
+/** The longest sound that is transcribed with speakers in one block. */
+const undividedMs = 30_000;
+
+const refusal = (param: string, message: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${message}`, { param });
+
+/** Throws for what OpenAI's page of a model says that it refuses (npm openai 7.59). */
+function checkModel(name: string, { fields, prompt, length }: TranscriptionRequest): void {
+  if (!isOwnModel(name)) return;
+  const isPlain = /^gpt-transcribe/.test(name);
+  for (const field of ["keywords", "languages"])
+    if (fields[field] !== undefined && !isPlain)
+      throw refusal(field, `${name} takes none; gpt-transcribe does.`);
+  if (fields["include"] !== undefined && (!/^gpt-4o/.test(name) || tellsSpeakers(name)))
+    throw refusal("include", `${name} tells no logprobs.`);
+  if (!tellsSpeakers(name)) return;
+  if (prompt !== undefined) throw refusal("prompt", `${name} takes none.`);
+  const isLong = length.isKnown && length.heldMs > undividedMs;
+  if (isLong && fields["chunking_strategy"] === undefined)
+    throw refusal("chunking_strategy", `${name} needs it for more than 30 seconds; send auto.`);
+}
+
+/** The formats of OpenAI's own speech. */
+const speechFormats = ["mp3", "opus", "aac", "flac", "wav", "pcm"];
+
 /** OpenAI's audio API. Source: https://platform.openai.com/docs/api-reference/audio */
 export const openaiAudio: SoundDialect = {
   transcribe(request, { route }) {
     const { upstreamModel } = route;
     const { file, task } = request;
+    checkModel(upstreamModel, request);
     const asked = askedFormat(request, upstreamModel);
     const keepsTimes = asked === "verbose_json" && request.granularities.length > 0;
     const members = withoutUndefined<Fields>({
@@ -41,6 +72,9 @@ export const openaiAudio: SoundDialect = {
     const { upstreamModel } = route;
     const isOld = upstreamModel.startsWith("tts-1");
     const format = request.format ?? "mp3";
+    const isOwn = /^(?:tts-1|gpt-.*tts)/.test(upstreamModel);
+    if (isOwn && !speechFormats.includes(format))
+      throw refusal("response_format", `${upstreamModel} makes ${speechFormats.join(", ")}.`);
     // Models that are billed by token count them in events alone.
     const inEvents = request.asEvents ? !isOld : /^gpt-/.test(upstreamModel);
     const json = withoutUndefined<Fields>({

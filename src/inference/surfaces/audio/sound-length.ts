@@ -6,6 +6,8 @@ export interface SoundLength {
   heldMs: number;
   /** The most that its bytes can hold, beyond which no count is believed. */
   mostMs: number;
+  /** Whether the container tells its length; absent where it does not. */
+  isKnown?: true;
 }
 
 /** Bytes of a second at the lowest bit rate of speech codecs, and at the highest of any sound. */
@@ -25,12 +27,12 @@ export async function soundLength(
 ): Promise<SoundLength> {
   const head = await content.read(0, headBytes);
   const pcmMs = wavMs(Buffer.from(head), content.size);
-  if (pcmMs !== undefined) return { heldMs: pcmMs, mostMs: pcmMs };
+  if (pcmMs !== undefined) return { heldMs: pcmMs, mostMs: pcmMs, isKnown: true };
   const mostMs = Math.ceil((content.size * 1_000) / bytesPerSecondMin);
   const toldMs = await containerMs(content, { filename, type });
   if (toldMs === undefined) return { heldMs: mostMs, mostMs };
   const leastMs = Math.ceil((content.size * 1_000) / bytesPerSecondMax);
-  return { heldMs: Math.min(mostMs, Math.max(toldMs, leastMs)), mostMs };
+  return { heldMs: Math.min(mostMs, Math.max(toldMs, leastMs)), mostMs, isKnown: true };
 }
 
 /** Returns the length of an uncompressed WAV by its bytes; undefined for anything else. */

@@ -136,8 +136,12 @@ export function readTranscriptionRequest(
   const temperature = Number(body["temperature"] ?? 0);
   if (!(temperature >= 0 && temperature <= 1))
     throw refusal("temperature", "must be a number from 0 to 1.");
-  if (texts(body, "known_speaker_names").length > 4)
-    throw refusal("known_speaker_names", "may name at most 4 speakers.");
+  checkSpeakers(body);
+  checkChunking(body["chunking_strategy"]);
+  for (const each of texts(body, "include")) {
+    if (each !== "logprobs") throw refusal("include", "may hold logprobs.");
+    if (format !== "json") throw refusal("include", "logprobs needs response_format json.");
+  }
   return {
     task,
     form: isJson ? "openrouter" : "openai",
@@ -153,6 +157,51 @@ export function readTranscriptionRequest(
       Object.entries(body).filter(([name, value]) => !ownMembers.has(name) && !isAbsent(value)),
     ),
   };
+}
+
+/** The most speakers whose voices are known (npm openai 7.59, `known_speaker_names`). */
+const speakersMax = 4;
+
+function checkSpeakers(body: Fields): void {
+  const names = texts(body, "known_speaker_names");
+  const references = texts(body, "known_speaker_references");
+  if (names.length > speakersMax)
+    throw refusal("known_speaker_names", `may name at most ${speakersMax} speakers.`);
+  if (references.length > 0 && references.length !== names.length)
+    throw refusal("known_speaker_references", "must have one sample for each known_speaker_names.");
+  if (references.some((sample) => !sample.startsWith("data:")))
+    throw refusal("known_speaker_references", "must be data URLs of sound.");
+}
+
+/** The numbers of a voice activity detection, which forms write as text. */
+const detectionMost: Readonly<Record<string, number>> = {
+  prefix_padding_ms: Number.MAX_SAFE_INTEGER,
+  silence_duration_ms: Number.MAX_SAFE_INTEGER,
+  threshold: 1,
+};
+
+/** Returns an object that a form writes as text of JSON. */
+function ofText(value: unknown): unknown {
+  if (typeof value !== "string" || !value.startsWith("{")) return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+/** Throws unless a sound is to be cut by `auto` or by an object of `server_vad`. */
+function checkChunking(value: unknown): void {
+  if (isAbsent(value) || value === "auto") return;
+  const { type, ...numbers } = fieldsOf(ofText(value));
+  if (type !== "server_vad")
+    throw refusal("chunking_strategy", "must be auto, or an object whose type is server_vad.");
+  for (const [name, written] of Object.entries(numbers)) {
+    const most = detectionMost[name];
+    const number = typeof written === "string" ? Number(written) : written;
+    if (most !== undefined && !(typeof number === "number" && number >= 0 && number <= most))
+      throw refusal(`chunking_strategy.${name}`, `must be a number from 0 to ${most}.`);
+  }
 }
 
 function formatOf(body: Fields, task: TranscriptionRequest["task"]): TranscriptFormat {

@@ -80,7 +80,7 @@ const ranges: Readonly<Record<string, readonly [least: number, most: number]>> =
   output_compression: [0, 100],
   partial_images: [0, 3],
   frame_count: [2, 16],
-  frame_duration_ms: [1, 60_000],
+  frame_duration_ms: [1, 655_350],
 };
 
 const refusal = (param: string, message: string): GatewayError =>
@@ -174,18 +174,31 @@ function overlayOf(
 const memberOf = (body: Fields, name: string): unknown =>
   Object.hasOwn(ranges, name) ? numberIn(body, name) : body[name];
 
+/** Members that a picture of several frames, and a drawing, are not made with. */
+const excludedBy: Readonly<Record<string, readonly string[]>> = {
+  gif: ["mask", "output_compression"],
+  svg: ["output_compression"],
+};
+
 /** Throws for members that exclude each other (OpenAI's reference of `images.generate`). */
-function checkTogether(body: Fields, { stream, count }: { stream: boolean; count: number }): void {
+function checkTogether(
+  body: Fields,
+  { stream, count, uploads }: { stream: boolean; count: number; uploads: readonly Upload[] },
+): void {
   const { background, output_format: format } = body;
   if (background === "transparent" && !["png", "webp", undefined, null].includes(format as string))
     throw refusal("background", "transparent needs output_format png or webp.");
   if (format === "svg" && (stream || count > 1))
     throw refusal("output_format", "svg is made one at a time and not streamed.");
   if (format === "gif" && stream) throw refusal("output_format", "gif is not streamed.");
+  for (const name of excludedBy[String(format)] ?? [])
+    if (!isAbsent(body[name]) || uploads.some(({ field }) => field === name))
+      throw refusal(name, `cannot be combined with output_format ${String(format)}.`);
   if (format !== "gif") {
     for (const name of ["frame_count", "frame_duration_ms"])
       if (!isAbsent(body[name])) throw refusal(name, "needs output_format gif.");
   }
+  if (format !== "svg" && !isAbsent(body["svg"])) throw refusal("svg", "needs output_format svg.");
   if (!isAbsent(body["partial_images"]) && Number(body["partial_images"]) > 0 && !stream)
     throw refusal("partial_images", "needs stream: true.");
 }
@@ -233,7 +246,7 @@ export function readImageRequest(
   for (const name of Object.keys(ranges)) numberIn(body, name);
   const count = numberIn(body, "n") ?? 1;
   const stream = flagIn(body, "stream");
-  checkTogether(body, { stream, count });
+  checkTogether(body, { stream, count, uploads });
   const pictures = picturesOf(body, uploads);
   checkPictures(operation === "generations" && pictures.length > 0 ? "edits" : operation, pictures);
   const mask = overlayOf("mask", { body, uploads });

@@ -45,17 +45,56 @@ const sizesOf = (name: string): readonly string[] | undefined => {
 };
 
 /** Throws for what OpenAI's page of a model says that it refuses. */
-function checkBounds(name: string, { size, count, prompt, operation }: ImageRequest): void {
+function checkBounds(name: string, request: ImageRequest): void {
+  const { size, count, prompt, operation } = request;
   const sizes = sizesOf(name);
   if (size !== undefined && sizes !== undefined && !sizes.includes(size.toLowerCase()))
     throw refusal("size", `${name} makes ${sizes.join(", ")}.`);
   if (name.startsWith("dall-e-3") && count > 1) throw refusal("n", `${name} makes one at a time.`);
+  if (name.startsWith("dall-e-3") && operation !== "generations")
+    throw refusal("model", `${name} changes no pictures; use a GPT image model.`);
   const longest = name.startsWith("dall-e-2") ? 1_000 : name.startsWith("dall-e-3") ? 4_000 : null;
   if (longest !== null && prompt.length > longest)
     throw refusal("prompt", `${name} takes at most ${longest} characters.`);
-  if (operation === "variations" && isGptImage(name))
+  checkQuality(name, request);
+  if (!isGptImage(name)) return;
+  if (operation === "variations")
     throw refusal("model", `${name} makes no variations; call /images/edits, or use dall-e-2.`);
-  if (isGptImage(name) && sizes === undefined) checkFreeSize(name, size);
+  if (sizes === undefined) checkFreeSize(name, size);
+  checkGptImage(name, request);
+}
+
+/** The qualities of a model; undefined for models of other servers. */
+function qualitiesOf(name: string): readonly string[] | undefined {
+  if (name.startsWith("dall-e-2")) return ["auto", "standard"];
+  if (name.startsWith("dall-e-3")) return ["auto", "standard", "hd"];
+  if (!isGptImage(name)) return undefined;
+  return /^gpt-image-2\.[5-9]/.test(name)
+    ? ["auto", "low", "medium", "high", "xhigh", "max"]
+    : ["auto", "low", "medium", "high"];
+}
+
+function checkQuality(name: string, { quality }: ImageRequest): void {
+  const known = qualitiesOf(name);
+  if (quality !== undefined && known !== undefined && !known.includes(quality))
+    throw refusal("quality", `${name} knows ${known.join(", ")}.`);
+}
+
+/** Throws for what GPT image models refuse (npm openai 7.59, types of images). */
+function checkGptImage(
+  name: string,
+  { fields, outputFormat, pictures, markup }: ImageRequest,
+): void {
+  const { output_compression: compression, input_fidelity: fidelity } = fields;
+  const isCompressed = outputFormat === "jpeg" || outputFormat === "webp";
+  if (compression !== undefined && compression !== 100 && !isCompressed)
+    throw refusal("output_compression", "needs output_format jpeg or webp.");
+  if (name.startsWith("gpt-image-1-mini") && fidelity === "high")
+    throw refusal("input_fidelity", `${name} knows low alone.`);
+  if (markup !== undefined && !/^gpt-image-2\.[5-9]/.test(name))
+    throw refusal("markup", `${name} takes none; use mask, or a model of GPT Image 2.5.`);
+  if (pictures.some((picture) => "file" in picture && picture.file.type === "image/gif"))
+    throw refusal("image", `${name} takes PNG, JPEG and WebP files.`);
 }
 
 function checkFreeSize(name: string, size: string | undefined): void {
@@ -95,7 +134,8 @@ function encodeForOpenai(request: ImageRequest, { route }: AdaptedRoute): ImageE
     ...fields,
     model: upstreamModel,
     prompt: request.operation === "variations" ? undefined : request.prompt,
-    stream: request.stream ? true : undefined,
+    // Models of before make no streams: their answer becomes one here.
+    stream: request.stream && !upstreamModel.startsWith("dall-e") ? true : undefined,
   });
   const links = request.pictures.some((picture) => "url" in picture);
   return {

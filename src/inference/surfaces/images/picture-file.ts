@@ -8,7 +8,7 @@ const headBytes = 256 * 1024;
 const pixelsMax = 100_000_000;
 
 /** A picture as its first bytes describe it. */
-interface PictureHead {
+export interface PictureHead {
   type: "image/png" | "image/jpeg" | "image/webp" | "image/gif";
   /** Undefined where they stand further behind. */
   width?: number;
