@@ -20,6 +20,8 @@ const { values: options } = parseArgs({
 /** The gateway, in a process of its own: prints its address and runs until it is ended. */
 async function serve(upstream: string): Promise<void> {
   const gateway = await startGateway({
+    // One client sends thousands of requests in a minute.
+    plans: { enterprise: { perMinute: 1_000_000, fiveHour: 10_000_000 } },
     bootstrap: {
       llmKey: testLlmKey,
       managementKey: "ak_bench_management_key",
