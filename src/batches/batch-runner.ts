@@ -12,10 +12,11 @@ import {
   type LineRequest,
   type RunLine,
 } from "./line-form.ts";
+import { LinePace } from "./line-pace.ts";
 import { type LineResult, type LineStore, resultRow } from "./line-store.ts";
 import { InputReader, readBody } from "./read-input.ts";
-import { type ProviderBatchParts, ProviderBatchRunner } from "./provider-batch-runner.ts";
-import type { ProviderPart } from "./provider-batch-store.ts";
+import { type ProviderBatchParts, ProviderBatchRunner } from "./providers/provider-batch-runner.ts";
+import type { ProviderPart } from "./providers/provider-batch-store.ts";
 import { ResultSeal } from "./result-seal.ts";
 
 /** The dependencies of running batches. */
@@ -55,9 +56,6 @@ const pauseMs = 5_000;
 /** The most tries of a line that fails for a reason that may pass, and the waits in between. */
 const triesMax = 6;
 const backOff = { leastMs: 1_000, mostMs: 60_000 };
-
-/** Milliseconds that the event loop may be late before a line waits for other requests. */
-const lateMs = 10;
 
 /** A batch in progress on this gateway. */
 class ActiveBatch {
@@ -102,6 +100,9 @@ export class BatchRunner {
   /** Batches that this gateway validates, or whose results it writes. */
   private readonly busy = new Set<string>();
   private readonly atProvider: ProviderBatchRunner | undefined;
+  private readonly pace: LinePace;
+  /** Starts the next line, where clients use the gateway. */
+  private nextStart: ReturnType<typeof setTimeout> | undefined;
   private timers: ReturnType<typeof setInterval>[] = [];
   private looking: Promise<void> | undefined;
   /** The sending of notices, beside which lines run on. */
@@ -113,6 +114,7 @@ export class BatchRunner {
 
   constructor(parts: BatchRunnerParts) {
     this.parts = parts;
+    this.pace = new LinePace(parts.clock, parts.requestsInProgress);
     const { provider } = parts;
     if (provider !== undefined) this.atProvider = new ProviderBatchRunner({ ...parts, provider });
   }
@@ -152,6 +154,7 @@ export class BatchRunner {
   async stop(): Promise<void> {
     this.drain();
     for (const timer of this.timers) clearInterval(timer);
+    clearTimeout(this.nextStart);
     await this.looking;
     await this.noticing;
     await Promise.all(this.working);
@@ -326,14 +329,27 @@ export class BatchRunner {
       .sort((one, other) => one.running - other.running);
     for (const active of ready) {
       if (this.running >= this.room()) return;
-      const line = active.waiting.shift();
-      if (line !== undefined) {
-        this.begin(active, line);
-        this.fill();
+      if (active.waiting.length > 0) {
+        this.startNext(active);
         return;
       }
       if (!active.isTaking && active.emptyUntilMs <= nowMs) this.track(this.takeMore(active));
     }
+  }
+
+  /** Starts a line of a batch, and what there is room for behind it: now, or when it is due. */
+  private startNext(active: ActiveBatch): void {
+    const waitMs = this.pace.take();
+    if (waitMs > 0) {
+      this.nextStart ??= setTimeout(() => {
+        this.nextStart = undefined;
+        this.fill();
+      }, waitMs);
+      return;
+    }
+    const line = active.waiting.shift();
+    if (line !== undefined) this.begin(active, line);
+    this.fill();
   }
 
   /** Returns how many lines may run: fewer while clients wait for answers, and one at least. */
@@ -375,7 +391,7 @@ export class BatchRunner {
   private async runLine(active: ActiveBatch, line: BatchLine): Promise<void> {
     const { batch, seal } = active;
     const { clock, callerOf, lines, run } = this.parts;
-    await this.untilIdle();
+    await this.pace.untilIdle();
     const caller = callerOf(batch.keyId);
     if (caller === undefined) return this.fail(active, line, keyGone(batch));
     const { endpoint, form } = batch;
@@ -462,16 +478,6 @@ export class BatchRunner {
       throw error;
     }
     if (active.running === 0 && active.waiting.length === 0) this.wake();
-  }
-
-  /** Waits while the event loop is late, so that lines give way to other requests. */
-  private async untilIdle(): Promise<void> {
-    const { clock } = this.parts;
-    for (let tries = 0; tries < 20; tries += 1) {
-      const askedMs = clock.monotonicMs();
-      await new Promise((resolve) => void setImmediate(resolve));
-      if (clock.monotonicMs() - askedMs < lateMs) return;
-    }
   }
 
   private occupy({ id }: Batch, work: Promise<void>): void {

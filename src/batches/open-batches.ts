@@ -5,7 +5,7 @@ import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { openStatuses, type Batch, type BatchTables } from "./batch.ts";
 import { BatchRunner, type BatchRunnerParts } from "./batch-runner.ts";
 import { type BatchRecipients, BatchWatchers, type WatcherParts } from "./batch-watchers.ts";
-import { ProviderBatchStore } from "./provider-batch-store.ts";
+import { ProviderBatchStore } from "./providers/provider-batch-store.ts";
 import { BatchStore, type NewBatch } from "./batch-store.ts";
 import { LineStore } from "./line-store.ts";
 import { type BatchVault, newResultKey } from "./result-seal.ts";

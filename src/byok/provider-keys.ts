@@ -238,6 +238,15 @@ export class ProviderKeys {
     return keys.filter((key) => key.enabled && this.isLeft({ key, source: "own_byok" }));
   }
 
+  /** Returns an own key of a workspace, usable or not; undefined where it is gone. */
+  own(
+    workspaceId: string,
+    { providerId, id }: { providerId: string; id: string },
+  ): ProviderKey | undefined {
+    const keys = this.parts.directory.keysOf(workspaceId)?.get(providerId) ?? [];
+    return keys.find((key) => key.id === id);
+  }
+
   /**
    * Returns other workspaces' donated keys for a provider that may be used now, least used first.
    */

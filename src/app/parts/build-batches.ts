@@ -33,6 +33,12 @@ export interface BuiltBatches {
   connect(run: RunInBackground): void;
 }
 
+/** What batches need of the account. */
+type BatchAccount = Pick<
+  Account,
+  "directory" | "ledger" | "providerKeyVault" | "providerKeys" | "mailer" | "people"
+>;
+
 /** The version that requests in Anthropic's dialect name. */
 const anthropicVersion = { "anthropic-version": "2023-06-01" };
 
@@ -131,7 +137,7 @@ export function buildBatches(
     clock,
     logger,
   }: {
-    account: Pick<Account, "directory" | "ledger" | "providerKeyVault" | "mailer" | "people">;
+    account: BatchAccount;
     upstream: UpstreamClient;
     storage: Storage<AppTables>;
     shared: Shared | undefined;

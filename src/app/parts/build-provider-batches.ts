@@ -1,7 +1,11 @@
 import type { Kysely } from "kysely";
 import type { BatchTables } from "../../batches/batch.ts";
-import type { BatchHolds, ProviderBatchParts } from "../../batches/provider-batch-runner.ts";
-import { ProviderBatchStore } from "../../batches/provider-batch-store.ts";
+import type {
+  BatchHolds,
+  ProviderBatchParts,
+} from "../../batches/providers/provider-batch-runner.ts";
+import type { ProviderKeys } from "../../byok/provider-keys.ts";
+import { ProviderBatchStore } from "../../batches/providers/provider-batch-store.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import { type LlmKeyCaller, spendingKeyOf, spendingParentOf } from "../../identity/keys/caller.ts";
 import type { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
@@ -26,6 +30,7 @@ export function buildProviderBatches({
   upstream,
   clock,
   catalog,
+  providerKeys,
   isShared,
   pollMs,
 }: {
@@ -35,6 +40,7 @@ export function buildProviderBatches({
   upstream: UpstreamClient;
   clock: Clock;
   catalog(): CatalogSnapshot;
+  providerKeys: Pick<ProviderKeys, "own" | "secretOf">;
   /** Whether processes share the ledger, which then answers with promises. */
   isShared: boolean;
   pollMs: number;
@@ -42,10 +48,12 @@ export function buildProviderBatches({
   return {
     places: new ProviderBatchStore(database),
     holds: new LedgerBatchHolds({ ledger, clock, isShared }),
-    apiOf(providerId): ProviderBatchApi | undefined {
+    apiOf(providerId, { workspaceId, keyId: id }): ProviderBatchApi | undefined {
       const provider = catalog().providers.get(providerId);
-      if (provider?.batches === undefined || provider.apiKey === undefined) return undefined;
-      return apis[provider.batches.api](new ProviderApi(provider, upstream));
+      const key = id === null ? undefined : providerKeys.own(workspaceId, { providerId, id });
+      const apiKey = id === null ? provider?.apiKey : key && providerKeys.secretOf(key);
+      if (provider?.batches === undefined || apiKey === undefined) return undefined;
+      return apis[provider.batches.api](new ProviderApi({ ...provider, apiKey }, upstream));
     },
     keepKey: (caller) => (caller.run === undefined ? keptText(caller.key) : undefined),
     keptCaller(workspaceId, text) {

@@ -201,7 +201,8 @@ function runsOfModels<T extends Pick<Candidate, "model">>(candidates: readonly T
 export function takeKey(execution: Execution, candidate: Candidate): Candidate | undefined {
   const { deps, call, failed, inputTokens, notCalled } = execution;
   const { credential, route, model } = candidate;
-  if (credential === undefined) return candidate;
+  // An answer that has come back in a batch is sent nowhere.
+  if (credential === undefined || call.leg?.kind === "return") return candidate;
   const isHopeless = failed.some(
     ({ record, failure }) =>
       record.provider === route.provider.id &&

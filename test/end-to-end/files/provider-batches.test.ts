@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
+import { testManagementKey } from "../../support/gateway.ts";
 import { hasEnded, lineOf, NightGateway, nightModels, nightVendors } from "./night-batches.ts";
 
 let night: NightGateway;
@@ -82,6 +83,53 @@ test("a revoked key pays for what the provider has answered", async () => {
   expect(await night.shownWhen(made.id, hasEnded)).toMatchObject({
     request_counts: { completed: 1, failed: 0 },
     cost: 0.0015,
+  });
+});
+
+/** Calls the API for own provider keys. */
+async function byok(method: string, path: string, body?: unknown): Promise<{ id: string }> {
+  const answer = await fetch(`${night.gateway.baseUrl}/auth/byok${path}`, {
+    method,
+    headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  expect(answer.status).toBe(200);
+  return (await answer.json()) as { id: string };
+}
+
+const ownKey = { provider_id: "openai", api_key: "own-secret-of-the-workspace" };
+
+test("lines with an own provider key run in a batch of its account, which pays for them", async () => {
+  const key = await byok("POST", "", ownKey);
+  const before = await night.usedUsd();
+  const made = await night.submit([
+    lineOf("a", nightModels.openai),
+    lineOf("b", nightModels.openai),
+  ]);
+  await night.shownWhen(made.id, ({ provider: by }) => by === "openai");
+  night.vendors.isDone = true;
+  const batch = await night.shownWhen(made.id, hasEnded);
+  expect(night.vendors.batches.at(-1)?.credential).toBe(ownKey.api_key);
+  expect(batch).toMatchObject({ provider: "openai", request_counts: { completed: 2 }, cost: 0 });
+  const [line] = await night.linesOf(batch.output_file_id);
+  const record = await night.gateway.get(`/generation?id=gen_${line?.response.request_id}`);
+  expect(await record.json()).toMatchObject({
+    data: { total_cost: 0, is_byok: true, service_tier: "batch" },
+  });
+  expect(await night.usedUsd()).toBe(before);
+  await byok("DELETE", `/keys/${key.id}`);
+});
+
+test("where its own provider key is deleted meanwhile, the lines of a batch run here", async () => {
+  const key = await byok("POST", "", ownKey);
+  const made = await night.submit([lineOf("a", nightModels.openai)]);
+  await night.shownWhen(made.id, ({ provider: by }) => by === "openai");
+  await byok("DELETE", `/keys/${key.id}`);
+  expect(await night.shownWhen(made.id, hasEnded)).toMatchObject({
+    provider: null,
+    provider_note: "The own provider key of the batch is gone.",
+    request_counts: { completed: 1, failed: 0 },
+    cost: 0.003,
   });
 });
 

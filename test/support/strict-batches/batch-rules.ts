@@ -30,6 +30,17 @@ interface BatchRule {
 }
 
 const fieldsOf = (value: unknown): Fields => Object(value) as Fields;
+
+/** The credentials that the vendors know: the operator's, and one of a workspace. */
+const credentials: readonly string[] = ["upstream-secret", "own-secret-of-the-workspace"];
+
+/** Returns the credential of a call, in the header that each vendor reads. */
+export const credentialOf = ({ vendor, headers }: Pick<ReceivedCall, "vendor" | "headers">) =>
+  vendor === "openai"
+    ? (headers.get("authorization") ?? "").replace("Bearer ", "")
+    : (headers.get(vendor === "anthropic" ? "x-api-key" : "x-goog-api-key") ?? "");
+
+const isUnknown = (call: ReceivedCall): boolean => !credentials.includes(credentialOf(call));
 const creates = ({ requests, method }: ReceivedCall): boolean =>
   method === "POST" && requests.length > 0;
 const isRepeated = ({ requests }: ReceivedCall): boolean =>
@@ -45,7 +56,7 @@ export const batchRules: readonly BatchRule[] = [
   {
     id: "credential",
     vendor: "openai",
-    when: ({ headers }) => headers.get("authorization") !== "Bearer upstream-secret",
+    when: isUnknown,
     status: 401,
     source: openaiPage,
   },
@@ -110,8 +121,7 @@ export const batchRules: readonly BatchRule[] = [
   {
     id: "credential",
     vendor: "anthropic",
-    when: ({ headers }) =>
-      headers.get("x-api-key") !== "upstream-secret" || headers.get("anthropic-version") === null,
+    when: (call) => isUnknown(call) || call.headers.get("anthropic-version") === null,
     status: 401,
     source: anthropicPage,
   },
@@ -141,7 +151,7 @@ export const batchRules: readonly BatchRule[] = [
   {
     id: "credential",
     vendor: "google",
-    when: ({ headers }) => headers.get("x-goog-api-key") !== "upstream-secret",
+    when: isUnknown,
     status: 401,
     source: googlePage,
   },

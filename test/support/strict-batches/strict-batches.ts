@@ -1,4 +1,4 @@
-import { batchRules, type BatchVendor, type ReceivedCall } from "./batch-rules.ts";
+import { batchRules, type BatchVendor, credentialOf, type ReceivedCall } from "./batch-rules.ts";
 import {
   fieldsOf,
   type KeptBatch,
@@ -73,7 +73,9 @@ export class StrictBatches {
     if (path.startsWith("/files")) return this.answerFile(call);
     if (isCreation(call)) return this.create(call);
     if (path.endsWith("batches")) {
-      const list = this.batches.filter((batch) => batch.vendor === vendor);
+      const list = this.batches.filter(
+        (batch) => batch.vendor === vendor && batch.credential === credentialOf(call),
+      );
       const shown = list.map((batch) => vendorDoubles[vendor].shown(this.shownOf(batch)));
       return Response.json(vendor === "google" ? { operations: shown } : { data: shown });
     }
@@ -101,10 +103,11 @@ export class StrictBatches {
     return Response.json({ id, object: "file" });
   }
 
-  private create({ vendor, requests, marker }: ReceivedCall): Response {
+  private create({ vendor, headers, requests, marker }: ReceivedCall): Response {
     const batch: KeptBatch = {
       id: vendorDoubles[vendor].idOf(this.batches.length + 1),
       vendor,
+      credential: credentialOf({ vendor, headers }),
       createdAt: new Date().toISOString(),
       marker,
       requests: new Map(requests.map(({ customId, request }) => [customId, request])),

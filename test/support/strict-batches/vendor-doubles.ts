@@ -4,6 +4,8 @@ import type { BatchVendor, Fields, ReceivedCall } from "./batch-rules.ts";
 export interface KeptBatch {
   id: string;
   vendor: BatchVendor;
+  /** The credential of the account that it is in. */
+  credential: string;
   createdAt: string;
   marker: string | undefined;
   /** The requests by their custom ids. */

@@ -1,5 +1,5 @@
 import { type BatchAnswer, type ProviderBatchApi, idIn, textOf } from "./provider-batches.ts";
-import { type ProviderApi, ProviderBatchError } from "./provider-api.ts";
+import { type ProviderApi, ProviderCallError } from "./provider-api.ts";
 
 /** The endpoint of its batches by wire format. */
 const paths: Readonly<Record<string, string>> = { "anthropic-messages": "/v1/messages" };
@@ -52,8 +52,7 @@ export function anthropicBatches(plain: ProviderApi): ProviderBatchApi {
     },
     async cancel({ id }) {
       await api.ask({ method: "POST", path: pathFor(id, "/cancel") }).catch((error: unknown) => {
-        if (!(error instanceof ProviderBatchError && [400, 409].includes(error.status)))
-          throw error;
+        if (!(error instanceof ProviderCallError && [400, 409].includes(error.status))) throw error;
       });
     },
     async forget({ id }) {

@@ -67,9 +67,14 @@ export function planForLeg(deps: PlanDependencies, call: InferenceCall, leg: Bat
   const provider = first?.route.provider;
   if (first === undefined || provider?.batches === undefined)
     return refuse(leg, `${provider?.name ?? "The provider"} has no batches of its own.`);
-  if (first.credential !== undefined)
-    return refuse(leg, "Requests with own provider keys do not travel in the gateway's batches.");
-  if (provider.apiKey === undefined || provider.baseUrl === undefined)
+  const { credential } = first;
+  if (credential?.source === "pool")
+    return refuse(leg, "Requests with donated provider keys do not travel in batches.");
+  // What a batch uses of a quota is known at its end alone.
+  if (credential !== undefined && credential.key.quota !== null)
+    return refuse(leg, "The own provider key has a quota.");
+  const hasSecret = credential !== undefined || provider.apiKey !== undefined;
+  if (!hasSecret || provider.baseUrl === undefined)
     return refuse(leg, `${provider.name} signs each request by itself.`);
   const sent = call.requirements.extrasAt?.(first.route);
   if (sent !== undefined && extrasOf(sent).levels.service_tier !== undefined)
@@ -81,7 +86,7 @@ export function planForLeg(deps: PlanDependencies, call: InferenceCall, leg: Bat
 function returningPlan(
   deps: PlanDependencies,
   call: InferenceCall,
-  { provider, model: id, upstreamModel }: ReturningLeg,
+  { provider, model: id, upstreamModel, account }: ReturningLeg,
 ): CallPlan {
   const { model } = resolveModel(deps.catalog(), id);
   const route = model.routes.find(
@@ -89,6 +94,13 @@ function returningPlan(
   );
   if (route === undefined)
     throw new GatewayError("no_upstream", `The catalog has no route to ${id} at ${provider} now.`);
+  const { id: workspaceId } = call.caller.workspace;
+  const key =
+    account === null
+      ? undefined
+      : deps.providerKeys.own(workspaceId, { providerId: provider, id: account });
+  if (account !== null && key === undefined)
+    throw new GatewayError("no_upstream", `The own provider key for ${provider} is gone.`);
   const candidate: Candidate = {
     model,
     route: atBatchPrice(call.routeFor?.(route) ?? route),
@@ -97,6 +109,7 @@ function returningPlan(
     price: 0,
     reason: "the provider's own batch",
     memberReason: "",
+    ...(key !== undefined && { credential: { key, source: "own_byok" } }),
   };
   return {
     requestedModel: id,
@@ -137,9 +150,9 @@ export function holdOfLeg(
 export function throughLeg(
   leg: BatchLeg,
   {
-    candidate: { model, route },
+    candidate: { model, route, credential },
     adapter,
-  }: { candidate: Pick<Candidate, "model" | "route">; adapter: Adapter },
+  }: { candidate: Pick<Candidate, "model" | "route" | "credential">; adapter: Adapter },
 ): UpstreamResponse {
   if (leg.kind === "return") return new ReturnedAnswer(leg);
   const dialect = routeDialect(route, model.surface);
@@ -149,6 +162,7 @@ export function throughLeg(
     provider: route.provider.id,
     model: model.id,
     upstreamModel: route.upstreamModel,
+    account: credential?.key.id ?? null,
     dialect,
     text: adapter.requestParts?.join("") ?? adapter.requestText,
     headers: adapter.requestHeaders ?? {},

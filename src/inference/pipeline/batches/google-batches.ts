@@ -5,7 +5,7 @@ import {
   idIn,
   textOf,
 } from "./provider-batches.ts";
-import { type ProviderApi, ProviderBatchError } from "./provider-api.ts";
+import { type ProviderApi, ProviderCallError } from "./provider-api.ts";
 
 /** The endpoint of its batches by wire format. */
 const paths: Readonly<Record<string, string>> = { "google-generate": "generateContent" };
@@ -89,8 +89,7 @@ export function googleBatches(api: ProviderApi): ProviderBatchApi {
     },
     async cancel({ id }) {
       await api.ask({ method: "POST", path: pathFor(id, ":cancel") }).catch((error: unknown) => {
-        if (!(error instanceof ProviderBatchError && [400, 404].includes(error.status)))
-          throw error;
+        if (!(error instanceof ProviderCallError && [400, 404].includes(error.status))) throw error;
       });
     },
     async forget({ id }) {

@@ -7,7 +7,7 @@ import {
   idIn,
   textOf,
 } from "./provider-batches.ts";
-import { type ProviderApi, ProviderBatchError } from "./provider-api.ts";
+import { type ProviderApi, ProviderCallError } from "./provider-api.ts";
 
 /** The endpoints of its batches by wire format. */
 const paths: Readonly<Record<string, string>> = {
@@ -59,7 +59,7 @@ export function openaiBatches(api: ProviderApi): ProviderBatchApi {
           }),
         );
       } catch (error) {
-        if (error instanceof ProviderBatchError) await remove(file).catch(() => undefined);
+        if (error instanceof ProviderCallError) await remove(file).catch(() => undefined);
         throw error;
       }
     },
@@ -132,10 +132,10 @@ function answerOf({ custom_id: id, response }: Record<string, unknown>): BatchAn
 
 /** Ignores that a file is gone already. */
 function ignoreGone(error: unknown): void {
-  if (!(error instanceof ProviderBatchError && error.status === 404)) throw error;
+  if (!(error instanceof ProviderCallError && error.status === 404)) throw error;
 }
 
 /** Ignores that a batch has ended meanwhile. */
 function ignoreEnded(error: unknown): void {
-  if (!(error instanceof ProviderBatchError && [400, 409].includes(error.status))) throw error;
+  if (!(error instanceof ProviderCallError && [400, 409].includes(error.status))) throw error;
 }

@@ -3,12 +3,13 @@ import { AbortScope } from "../../upstream/abort-scope.ts";
 import {
   type BodyPart,
   type UpstreamClient,
+  type UpstreamRequest,
   type UpstreamResponse,
   upstreamTarget,
 } from "../../upstream/upstream-client.ts";
 
-/** A provider's refusal or failure of a call about a batch. */
-export class ProviderBatchError extends Error {
+/** A provider's refusal or failure of a call about a batch or a file. */
+export class ProviderCallError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -26,33 +27,41 @@ interface ApiCall {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** The deadlines of calls: uploads and downloads of hundreds of megabytes take their time. */
-const timeouts = { firstTokenMs: 600_000, idleMs: 120_000, totalMs: 3_600_000 };
+/** The deadlines of calls about batches: hundreds of megabytes take their time. */
+const batchTimeouts = { firstTokenMs: 600_000, idleMs: 120_000, totalMs: 3_600_000 };
 
 const connectTimeoutMs = 10_000;
 
 /** The most bytes of an answer that is read as JSON. */
 const jsonBytesMax = 64 * 1024 * 1024;
 
-/** Calls the API of one provider with the platform's credential. */
+/** Calls the API of one provider with the credential of its record. */
 export class ProviderApi {
   private readonly provider: Provider;
   private readonly upstream: UpstreamClient;
   private readonly headers: Readonly<Record<string, string>>;
+  private readonly timeouts: UpstreamRequest["timeouts"];
 
   constructor(
     provider: Provider,
     upstream: UpstreamClient,
-    headers: Readonly<Record<string, string>> = {},
+    {
+      headers = {},
+      timeouts = batchTimeouts,
+    }: {
+      headers?: Readonly<Record<string, string>>;
+      timeouts?: UpstreamRequest["timeouts"];
+    } = {},
   ) {
     this.provider = provider;
     this.upstream = upstream;
     this.headers = headers;
+    this.timeouts = timeouts;
   }
 
   /** Returns the same API with headers that each call sends. */
   with(headers: Readonly<Record<string, string>>): ProviderApi {
-    return new ProviderApi(this.provider, this.upstream, headers);
+    return new ProviderApi(this.provider, this.upstream, { headers, timeouts: this.timeouts });
   }
 
   /** The address of the provider, without a slash at its end. */
@@ -60,7 +69,7 @@ export class ProviderApi {
     return this.provider.baseUrl ?? "";
   }
 
-  /** Sends a call. Rejects with `ProviderBatchError` for an answer with an error status. */
+  /** Sends a call. Rejects with `ProviderCallError` for an answer with an error status. */
   async send({ method, path, body = [], headers }: ApiCall): Promise<UpstreamResponse> {
     const { credentialHeader, apiKey = "", headers: own, proxy } = this.provider;
     const url = path.startsWith("/") ? this.baseUrl + path : path;
@@ -80,12 +89,12 @@ export class ProviderApi {
       body: body.length === 0 ? "" : body,
       headers,
       connectTimeoutMs,
-      timeouts,
+      timeouts: this.timeouts,
       abortScope: new AbortScope(undefined, { aborts: false }),
     });
     if (response.status >= 200 && response.status < 300) return response;
     const text = await response.readText(65_536).catch(() => "");
-    throw new ProviderBatchError(
+    throw new ProviderCallError(
       response.status,
       `${this.provider.name} answered ${response.status}: ${text.slice(0, 500)}`,
     );

@@ -1,5 +1,5 @@
 import type { StoredContent } from "../../../platform/spool/spool.ts";
-import { ProviderBatchError } from "./provider-api.ts";
+import { ProviderCallError } from "./provider-api.ts";
 
 /** A request of a batch, in the wire format of its provider. */
 interface BatchRequest {
@@ -67,7 +67,7 @@ export interface ProviderBatchApi {
   pathOf(dialect: string): string | undefined;
   /** Writes a request into the content. */
   write(request: BatchRequest): string;
-  /** Hands a batch over. Rejects with `ProviderBatchError` where it is refused. */
+  /** Hands a batch over. Rejects with `ProviderCallError` where it is refused. */
   create(input: BatchInput): Promise<ProviderJob>;
   /** Finds a batch that was created after a time; undefined where there is none. */
   find(lost: LostBatch): Promise<ProviderJob | undefined>;
@@ -84,10 +84,10 @@ export interface ProviderBatchApi {
 /** The status of an error after which it is certain that the provider has taken no batch. */
 const notTaken = 424;
 
-/** Returns the id in an answer. Throws `ProviderBatchError` for one that is no such object. */
+/** Returns the id in an answer. Throws `ProviderCallError` for one that is no such object. */
 export function idIn(value: unknown, pattern: RegExp): string {
   if (typeof value === "string" && pattern.test(value)) return value;
-  throw new ProviderBatchError(notTaken, "The address answers as no API for batches does.");
+  throw new ProviderCallError(notTaken, "The address answers as no API for batches does.");
 }
 
 /** Runs a step before a batch is created: where it fails, the provider has taken none. */
@@ -95,7 +95,7 @@ export async function beforeBatch<Result>(step: Promise<Result>): Promise<Result
   try {
     return await step;
   } catch (error) {
-    throw new ProviderBatchError(notTaken, error instanceof Error ? error.message : String(error));
+    throw new ProviderCallError(notTaken, error instanceof Error ? error.message : String(error));
   }
 }
 

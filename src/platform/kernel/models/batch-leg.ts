@@ -4,6 +4,8 @@ export interface GatheredRequest {
   provider: string;
   model: string;
   upstreamModel: string;
+  /** The id of the workspace's own provider key; null for the platform's credential. */
+  account: string | null;
   /** The wire format of the body. */
   dialect: string;
   /** The body as JSON text. */
@@ -30,6 +32,8 @@ export interface ReturningLeg {
   provider: string;
   model: string;
   upstreamModel: string;
+  /** The id of the workspace's own provider key; null for the platform's credential. */
+  account: string | null;
   /** The answer as the provider would have sent it by itself. */
   status: number;
   text: string;

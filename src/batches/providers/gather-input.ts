@@ -1,12 +1,12 @@
-import type { FileStore } from "../files/file-store.ts";
-import type { ProviderBatchApi } from "../inference/pipeline/batches/provider-batches.ts";
-import type { LlmKeyCaller } from "../identity/keys/caller.ts";
-import type { GatheredRequest } from "../platform/kernel/models/batch-leg.ts";
-import type { Batch, BatchLine } from "./batch.ts";
-import type { LineOutcome, RunLine } from "./line-form.ts";
-import { type LineStore, resultRow } from "./line-store.ts";
+import type { FileStore } from "../../files/file-store.ts";
+import type { ProviderBatchApi } from "../../inference/pipeline/batches/provider-batches.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import type { GatheredRequest } from "../../platform/kernel/models/batch-leg.ts";
+import type { Batch, BatchLine } from "../batch.ts";
+import type { LineOutcome, RunLine } from "../line-form.ts";
+import { type LineStore, resultRow } from "../line-store.ts";
 import type { ProviderPart } from "./provider-batch-store.ts";
-import { readBody } from "./read-input.ts";
+import { readBody } from "../read-input.ts";
 
 /** Why a batch's lines cannot all run in batches of a provider. */
 export class RunsHereError extends Error {}
@@ -16,8 +16,11 @@ export interface GatherParts {
   files: FileStore;
   lines: LineStore;
   run: RunLine;
-  /** Returns the API for batches of a provider; undefined where it has none. */
-  apiOf(providerId: string): ProviderBatchApi | undefined;
+  /**
+   * Returns the API for batches of a provider, with the workspace's own key or the platform's
+   * credential; undefined where it has none.
+   */
+  apiOf(providerId: string, account: string | null): ProviderBatchApi | undefined;
   /** Stores content as a file that no list shows; returns its id. */
   store(content: AsyncIterable<Uint8Array>): Promise<string>;
   /** Stores that a line has failed, as it would fail anywhere. */
@@ -48,7 +51,7 @@ interface Gathered {
   request: GatheredRequest;
 }
 
-type PartFacts = Pick<ProviderPart, "marker" | "path" | "upstreamModel" | "firstLine">;
+type PartFacts = Pick<ProviderPart, "marker" | "account" | "path" | "upstreamModel" | "firstLine">;
 
 /** The content of one batch of the provider, which is stored while it is gathered. */
 class PartInput {
@@ -125,7 +128,9 @@ export class GatheredInput {
   private readonly parts: GatherParts;
   private readonly batch: Batch;
   private readonly caller: LlmKeyCaller;
-  private target: { provider: string; api: ProviderBatchApi; path: string } | undefined;
+  private target:
+    | { provider: string; account: string | null; api: ProviderBatchApi; path: string }
+    | undefined;
   private readonly begun: PartInput[] = [];
   /** The parts that take further lines, by the model of those. */
   private readonly open = new Map<string | null, PartInput>();
@@ -179,7 +184,8 @@ export class GatheredInput {
     if (number >= partsMax)
       throw new RunsHereError(`The requests fill more than ${partsMax} batches of the provider.`);
     const marker = number === 0 ? this.batch.id : `${this.batch.id}-${number}`;
-    const facts = { marker, path, upstreamModel: model, firstLine: gathered.line.line };
+    const { account } = gathered.request;
+    const facts = { marker, account, path, upstreamModel: model, firstLine: gathered.line.line };
     const part = new PartInput(api, facts, (content) => this.parts.store(content));
     this.begun.push(part);
     this.open.set(model, part);
@@ -225,14 +231,19 @@ export class GatheredInput {
   }
 
   /** Checks that a request may travel with those before it. Throws `RunsHereError`. */
-  private join({ provider, dialect }: GatheredRequest): { api: ProviderBatchApi; path: string } {
+  private join({ provider, account, dialect }: GatheredRequest): {
+    api: ProviderBatchApi;
+    path: string;
+  } {
     if (this.target !== undefined && this.target.provider !== provider)
       throw new RunsHereError("The requests go to several providers.");
-    const api = this.target?.api ?? this.parts.apiOf(provider);
+    if (this.target !== undefined && this.target.account !== account)
+      throw new RunsHereError("The requests are sent with several provider keys.");
+    const api = this.target?.api ?? this.parts.apiOf(provider, account);
     const path = api?.pathOf(dialect);
     if (api === undefined || path === undefined)
       throw new RunsHereError(`The batches of ${provider} do not take such requests.`);
-    this.target ??= { provider, api, path };
+    this.target ??= { provider, account, api, path };
     if (this.target.path !== path)
       throw new RunsHereError("The requests go to several endpoints of the provider.");
     return this.target;

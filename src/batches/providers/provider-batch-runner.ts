@@ -1,14 +1,14 @@
-import type { ProviderBatchApi } from "../inference/pipeline/batches/provider-batches.ts";
-import type { LlmKeyCaller } from "../identity/keys/caller.ts";
-import { hourMs } from "../platform/kernel/clock.ts";
-import type { Batch, BatchLine } from "./batch.ts";
-import type { BatchRunnerParts } from "./batch-runner.ts";
+import type { ProviderBatchApi } from "../../inference/pipeline/batches/provider-batches.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { hourMs } from "../../platform/kernel/clock.ts";
+import type { Batch, BatchLine } from "../batch.ts";
+import type { BatchRunnerParts } from "../batch-runner.ts";
 import { GatheredInput, RunsHereError } from "./gather-input.ts";
-import { lineForms, type LineOutcome } from "./line-form.ts";
-import type { LineResult } from "./line-store.ts";
+import { lineForms, type LineOutcome } from "../line-form.ts";
+import type { LineResult } from "../line-store.ts";
 import { PartSteps } from "./part-steps.ts";
-import type { BatchPlace, ProviderBatchStore } from "./provider-batch-store.ts";
-import { ResultSeal } from "./result-seal.ts";
+import { accountOf, type BatchPlace, type ProviderBatchStore } from "./provider-batch-store.ts";
+import { ResultSeal } from "../result-seal.ts";
 
 /** What is held of a workspace's money for the lines of a batch that a provider runs. */
 export interface BatchHolds {
@@ -30,7 +30,14 @@ export interface BatchHolds {
 export interface ProviderBatchParts {
   places: ProviderBatchStore;
   holds: BatchHolds;
-  apiOf(providerId: string): ProviderBatchApi | undefined;
+  /**
+   * Returns the API of a provider with an own key of the workspace, or with the platform's
+   * credential; undefined where it has none.
+   */
+  apiOf(
+    providerId: string,
+    account: { workspaceId: string; keyId: string | null },
+  ): ProviderBatchApi | undefined;
   /** Writes the key of a caller for the time when it may be gone, and reads it again. */
   keepKey(caller: LlmKeyCaller): string | undefined;
   keptCaller(workspaceId: string, text: string): LlmKeyCaller | undefined;
@@ -69,10 +76,18 @@ export class ProviderBatchRunner {
     const mustEnd = batch.status === "cancelling" || clock.nowMs() >= batch.expiresAtMs;
     const mayCancel = place.parts.some(({ state }) => state === "running" || state === "waiting");
     const isDue = clock.nowMs() >= place.nextPollMs || (mustEnd && mayCancel);
-    const api = provider.apiOf(place.provider ?? "");
+    const keyId = accountOf(place);
+    const { workspaceId } = batch;
+    const api = provider.apiOf(place.provider ?? "", { workspaceId, keyId });
     if (!isDue || this.stopping) return;
     if (api === undefined)
-      return this.runHere(batch, place, "The provider is not configured any more.");
+      return this.runHere(
+        batch,
+        place,
+        keyId === null
+          ? "The provider is not configured any more."
+          : "The own provider key of the batch is gone.",
+      );
     const steps = new PartSteps(
       {
         ...this.parts,
@@ -107,7 +122,7 @@ export class ProviderBatchRunner {
     const input = new GatheredInput(
       {
         ...this.parts,
-        apiOf: (id) => provider.apiOf(id),
+        apiOf: (id, keyId) => provider.apiOf(id, { workspaceId: batch.workspaceId, keyId }),
         store: (content) => this.store(batch, content),
         fail: (line, outcome) => this.fail(batch, line, outcome),
         isStopping: () => this.stopping,

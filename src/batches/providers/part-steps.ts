@@ -1,9 +1,9 @@
-import type { ProviderBatchApi } from "../inference/pipeline/batches/provider-batches.ts";
-import { ProviderBatchError } from "../inference/pipeline/batches/provider-api.ts";
-import type { StoredContent } from "../platform/spool/spool.ts";
-import type { FileRecord, FileStore } from "../files/file-store.ts";
-import type { Batch, BatchLine } from "./batch.ts";
-import type { LineOutcome } from "./line-form.ts";
+import type { ProviderBatchApi } from "../../inference/pipeline/batches/provider-batches.ts";
+import { ProviderCallError } from "../../inference/pipeline/batches/provider-api.ts";
+import type { StoredContent } from "../../platform/spool/spool.ts";
+import type { FileRecord, FileStore } from "../../files/file-store.ts";
+import type { Batch, BatchLine } from "../batch.ts";
+import type { LineOutcome } from "../line-form.ts";
 import type { BatchPlace, ProviderPart } from "./provider-batch-store.ts";
 import { settleAnswers, type SettleParts } from "./settle-answers.ts";
 
@@ -58,7 +58,7 @@ export class PartSteps {
         failure ??= error;
         const { job } = current.parts[index] as ProviderPart;
         const nowMs = this.parts.clock.nowMs();
-        if (error instanceof ProviderBatchError && error.status === 404 && job !== null)
+        if (error instanceof ProviderCallError && error.status === 404 && job !== null)
           await this.end(part, save, "The provider does not know its batch any more.");
         else if (part.state === "submitting" && nowMs > part.submittedAtMs + unreachedMs)
           await this.end(part, save, "The provider could not be reached.");
@@ -117,7 +117,7 @@ export class PartSteps {
     } catch (error) {
       this.parts.onError(error);
       // Any other failure may have come after the provider took the batch, which is looked for.
-      if (error instanceof ProviderBatchError && error.status < 500)
+      if (error instanceof ProviderCallError && error.status < 500)
         await this.end(part, save, "The provider refused the batch.");
     }
   }

@@ -1,11 +1,13 @@
 import type { Kysely } from "kysely";
-import type { ProviderJob } from "../inference/pipeline/batches/provider-batches.ts";
-import type { BatchTables } from "./batch.ts";
+import type { ProviderJob } from "../../inference/pipeline/batches/provider-batches.ts";
+import type { BatchTables } from "../batch.ts";
 
 /** Lines of a batch that one batch of a provider runs. */
 export interface ProviderPart {
   /** A text by which the provider's batch is found again. */
   marker: string;
+  /** The id of the workspace's own provider key; null for the platform's credential. */
+  account: string | null;
   state: "waiting" | "submitting" | "running" | "cancelling" | "ended";
   /** The endpoint of the lines, and the wire name of their model; null where they have several. */
   path: string;
@@ -102,8 +104,16 @@ const placeOf = (row: BatchTables["provider_batches"]): BatchPlace => ({
   state: row.state as BatchPlace["state"],
   reason: row.reason,
   provider: row.provider,
-  parts: JSON.parse(row.parts ?? "[]") as ProviderPart[],
+  parts: partsIn(row.parts ?? "[]"),
   key: row.key,
   nextPollMs: row.next_poll_ms,
   tries: row.tries,
 });
+
+/** Reads parts; those of earlier releases are the platform's. */
+const partsIn = (text: string): ProviderPart[] =>
+  (JSON.parse(text) as ProviderPart[]).map((part) => ({ ...part, account: part.account ?? null }));
+
+/** Returns the account of a batch at a provider: all of its parts have the same. */
+export const accountOf = ({ parts }: Pick<BatchPlace, "parts">): string | null =>
+  parts[0]?.account ?? null;

@@ -1,14 +1,14 @@
-import type { BatchAnswer } from "../inference/pipeline/batches/provider-batches.ts";
-import type { LlmKeyCaller } from "../identity/keys/caller.ts";
-import type { Batch, BatchLine } from "./batch.ts";
-import type { BatchRunnerParts } from "./batch-runner.ts";
+import type { BatchAnswer } from "../../inference/pipeline/batches/provider-batches.ts";
+import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import type { Batch, BatchLine } from "../batch.ts";
+import type { BatchRunnerParts } from "../batch-runner.ts";
 import { lineOfId } from "./gather-input.ts";
-import { chargedFailure, lineForms, type LineOutcome } from "./line-form.ts";
-import { type LineResult, resultRow } from "./line-store.ts";
+import { chargedFailure, lineForms, type LineOutcome } from "../line-form.ts";
+import { type LineResult, resultRow } from "../line-store.ts";
 import type { ProviderBatchParts } from "./provider-batch-runner.ts";
-import type { BatchPlace } from "./provider-batch-store.ts";
-import { readBody } from "./read-input.ts";
-import { ResultSeal } from "./result-seal.ts";
+import { accountOf, type BatchPlace } from "./provider-batch-store.ts";
+import { readBody } from "../read-input.ts";
+import { ResultSeal } from "../result-seal.ts";
 
 /** Answers that are charged at once, and read before they are. */
 const answersAtOnce = 64;
@@ -131,6 +131,7 @@ class AnswerSettlement {
         provider: place.provider ?? "",
         model: line.model ?? "",
         upstreamModel: line.upstreamModel ?? "",
+        account: accountOf(place),
         status: answer.status,
         text: answer.text,
         ceilingNano,
