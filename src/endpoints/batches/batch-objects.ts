@@ -199,7 +199,5 @@ export const batchIdOf = (shown: string): string | undefined =>
   mayBeId(shown) ? shown.replace(/^msgbatch_/, "batch_") : undefined;
 
 /** Builds the refusal for a batch that this workspace does not have. */
-export const noBatch = (shown: string): GatewayError =>
-  new GatewayError("not_found", `No batch ${shown.slice(0, 100)} in this workspace.`, {
-    param: "batch_id",
-  });
+export const noBatch = (shown: string, param = "batch_id"): GatewayError =>
+  new GatewayError("not_found", `No batch ${shown.slice(0, 100)} in this workspace.`, { param });

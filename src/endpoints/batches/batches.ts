@@ -130,6 +130,22 @@ export const secretOf = (secret: string | null) =>
 const formOf = ({ caller }: BatchContext): "openai" | undefined =>
   caller.kind === "session" ? undefined : "openai";
 
+/**
+ * Returns the batch behind which a page begins. Throws `not_found` for one that the workspace does
+ * not have: batches of this form are never deleted.
+ */
+async function edgeOf(
+  context: BatchContext,
+  batches: Dependencies["batches"],
+): Promise<string | undefined> {
+  const shown = context.query.get("after");
+  if (shown === null || shown === "") return undefined;
+  const id = batchIdOf(shown);
+  const batch = id && (await batches.store.find(workspaceOf(context).id, id, formOf(context)));
+  if (batch === undefined || batch === "") throw noBatch(shown, "after");
+  return batch.id;
+}
+
 /** Lists the batches of the workspace. */
 export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof fileAccess>({
   method: "GET",
@@ -152,7 +168,6 @@ export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof f
   encodeError: encodeContractError,
   async handle(context, { batches }) {
     const { query } = context;
-    const after = query.get("after");
     const page = await batches.store.list({
       workspaceId: workspaceOf(context).id,
       form: formOf(context),
@@ -162,7 +177,7 @@ export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof f
           minimum: 1,
           maximum: 100,
         }) ?? 20,
-      after: after === null ? undefined : (batchIdOf(after) ?? ""),
+      after: await edgeOf(context, batches),
     });
     const facts = await batches.factsOf(page.batches);
     const data = page.batches.map((batch) => openaiBatch(batch, facts.get(batch.id)));

@@ -148,9 +148,17 @@ export const createMessageBatch = defineEndpoint<BatchDependencies, undefined, {
   },
 });
 
+/**
+ * Returns the batch at which a page begins or ends, which may have been deleted since the page before
+ * was read. Throws `bad_request` for a text that is no id.
+ */
 const edgeOf = (query: URLSearchParams, param: string): string | undefined => {
   const shown = query.get(param);
-  return shown === null ? undefined : (batchIdOf(shown) ?? "");
+  if (shown === null || shown === "") return undefined;
+  const id = batchIdOf(shown);
+  if (id === undefined || !/^batch_[0-9a-f]{32}$/.test(id))
+    throw badField(param, "names no batch.");
+  return id;
 };
 
 /** Lists the batches of messages. */

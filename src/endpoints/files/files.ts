@@ -195,12 +195,15 @@ function limitOf(text: string | null, { most, usual }: { most: number; usual: nu
   return integerField(text ?? undefined, { param: "limit", minimum: 1, maximum: most }) ?? usual;
 }
 
-/** Returns the record id that a parameter of a list names. Throws `bad_request`. */
+/**
+ * Returns the record id that a parameter of a list names. The file may have been deleted since the
+ * page before was read. Throws `bad_request` for a text that is no id.
+ */
 function edgeOf(query: URLSearchParams, param: string): string | undefined {
   const shown = query.get(param);
   if (shown === null || shown === "") return undefined;
   const id = fileIdOf(shown);
-  if (id === undefined) throw badField(param, "names no file.");
+  if (id === undefined || !/^file_[0-9a-f]{32}$/.test(id)) throw badField(param, "names no file.");
   return id;
 }
 

@@ -51,6 +51,31 @@ test("files and uploads of another workspace answer 404 to every verb, and are n
   expect((await two.as(testManagementKey)("GET", "/files")).status).toBe(200);
 });
 
+test("cursors of lists: no id is 400, a foreign or unknown batch 404, and a file that is gone a place", async () => {
+  const theirs = await uploadAs(strangersKey);
+  const [first, second] = [await uploadAs(testLlmKey), await uploadAs(testLlmKey)];
+  const ask = two.as(testLlmKey);
+  await ask("DELETE", `/files/${second}`);
+  const page = await ask("GET", `/files?after=${second}`);
+  expect(await page.json()).toMatchObject({ data: [{ id: first }], has_more: false });
+  // It is newer than those here, and does not show.
+  const foreign = await ask("GET", `/files?after=${theirs}&order=asc`);
+  expect(JSON.stringify(await foreign.json())).not.toContain(theirs);
+  const unknown = `batch_${"0".repeat(32)}`;
+  for (const [path, status, param] of [
+    ["/files?after=nonsense", 400, "after"],
+    ["/batches?after=nonsense", 404, "after"],
+    [`/batches?after=${unknown}`, 404, "after"],
+    ["/messages/batches?after_id=nonsense", 400, undefined],
+    ["/messages/batches?before_id=nonsense", 400, undefined],
+    [`/messages/batches?after_id=msg${unknown}`, 200, undefined],
+  ] as const) {
+    const answer = await ask("GET", path);
+    expect([path, answer.status]).toEqual([path, status]);
+    if (param !== undefined) expect(await answer.json()).toMatchObject({ error: { param } });
+  }
+});
+
 test("batches of another workspace answer 404 to every verb, and take no foreign file", async () => {
   const line = {
     custom_id: "a",
