@@ -191,6 +191,7 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
     clock,
     catalog: catalog.snapshot,
     commits: storage.commits,
+    database: storage.database.withTables(),
     ...account,
     insights,
     shared,

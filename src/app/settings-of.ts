@@ -312,11 +312,18 @@ export const storageSettingsOf = ({
 });
 
 /** Returns where files are stored, and the quotas of plans in bytes. */
-function fileSettingsOf({ url, quotaGb, quotaGbOfPlans, ...s3 }: Settings["files"]): FileSettings {
+function fileSettingsOf({
+  url,
+  quotaGb,
+  quotaGbOfPlans,
+  uploadFromMb,
+  ...s3
+}: Settings["files"]): FileSettings {
   const [, bucket = "", prefix = ""] = /^s3:\/\/([^/]+)\/?(.*?)\/?$/.exec(url) ?? [];
   return {
     place: bucket === "" ? { directory: url } : { s3: { bucket, prefix, ...s3 } },
     quotaBytesOf: (plan) => (quotaGbOfPlans[plan] ?? quotaGb) * 1e9,
+    uploadFromBytes: uploadFromMb === "never" ? Infinity : uploadFromMb * 1024 ** 2,
   };
 }
 

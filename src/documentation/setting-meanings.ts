@@ -170,6 +170,10 @@ const provider: Readonly<Record<string, Meaning>> = {
     "Whose API for batches it offers: openai, anthropic, google or none.",
     "that of the built-in provider",
   ],
+  "providers[].files_api": [
+    "Whose API for files it offers, so that large files are uploaded once: openai, anthropic, google or none.",
+    "that of the built-in provider",
+  ],
   "providers[].proxy": ["The HTTP proxy for it, or none.", "that of the environment"],
   "providers[].budget_usd_per_day": [
     "USD of answers in a day (UTC), after which it is not used until the next day.",
@@ -296,6 +300,10 @@ const catalog: Readonly<Record<string, Meaning>> = {
   "files.secret_access_key": ["Its secret.", "that of the environment"],
   "files.quota_gb": ["Gigabytes of files for each workspace, or by plan.", "10"],
   "files.quota_gb.<id>": ["Gigabytes for workspaces of this plan.", null],
+  "files.upload_from_mb": [
+    "MiB from which a file that requests use again is stored at the provider that serves them, or never.",
+    "1",
+  ],
   batch: ["Batches.", null],
   "batch.concurrency": ["Lines that run at once, over all batches.", "8"],
   "batch.native": [

@@ -79,6 +79,21 @@ export interface FileTables {
     object: string;
     sealed_key: string;
   };
+  /** Copies that providers store. */
+  provider_files: {
+    /** 24 hexadecimal digits, which are part of the copy's name at the provider. */
+    id: string;
+    workspace_id: string;
+    file_id: string;
+    provider: string;
+    /** The id of the workspace's own provider key; `platform` for the platform's credential. */
+    account: string;
+    /** What the provider's requests name it by; null until its upload was answered. */
+    upstream_id: string | null;
+    created_at_ms: number;
+    used_at_ms: number;
+    expires_at_ms: number;
+  };
 }
 
 /** A page of a list of files. */
@@ -114,11 +129,19 @@ export class FileStore {
   private readonly database: Kysely<FileTables>;
   private readonly objects: ObjectStore;
   private readonly clock: Clock;
+  private readonly onDeleted: () => void;
 
-  constructor(parts: { database: Kysely<FileTables>; objects: ObjectStore; clock: Clock }) {
+  constructor(parts: {
+    database: Kysely<FileTables>;
+    objects: ObjectStore;
+    clock: Clock;
+    /** Called when a file was deleted, or has expired. */
+    onDeleted?: () => void;
+  }) {
     this.database = parts.database;
     this.objects = parts.objects;
     this.clock = parts.clock;
+    this.onDeleted = parts.onDeleted ?? (() => undefined);
   }
 
   /**
@@ -212,6 +235,7 @@ export class FileStore {
       .executeTakeFirst();
     if (row === undefined) return undefined;
     await this.purge(id);
+    this.onDeleted();
     return isLive(row, this.clock.nowMs()) ? recordOf(row) : undefined;
   }
 

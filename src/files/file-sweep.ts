@@ -13,6 +13,14 @@ const namesMax = 500;
 /** Expired files that are deleted in one turn. */
 const filesMax = 500;
 
+/** The copies of files at providers. Neither rejects. */
+export interface SweptCopies {
+  /** Deletes those that are not needed any more. */
+  sweep(): Promise<void>;
+  /** Resolves when a sweep in progress has ended. */
+  stop(): Promise<void>;
+}
+
 /** The dependencies of sweeping. */
 interface FileSweepOptions {
   database: Kysely<FileTables>;
@@ -25,6 +33,7 @@ interface FileSweepOptions {
    * absent where there is one.
    */
   isLeader: (() => boolean) | undefined;
+  copies?: SweptCopies | undefined;
   onSwept(): void;
   onError(error: unknown): void;
 }
@@ -50,6 +59,7 @@ export class FileSweep {
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.running;
+    await this.options.copies?.stop();
   }
 
   /** Sweeps once: what has expired, and each hour what no row names. */
@@ -82,8 +92,10 @@ export class FileSweep {
   }
 
   private begin(): void {
-    const { isLeader, onSwept, onError } = this.options;
+    const { isLeader, copies, onSwept, onError } = this.options;
     if (isLeader?.() === false) return;
+    // Not awaited: a provider that does not answer holds up nothing else.
+    void copies?.sweep();
     this.running ??= this.sweep()
       .then(onSwept, onError)
       .finally(() => (this.running = undefined));

@@ -5,7 +5,7 @@ import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Bucket } from "./bucket.ts";
 import { DirectoryBucket } from "./directory-bucket.ts";
 import { FileStore, type FileTables } from "./file-store.ts";
-import { FileSweep } from "./file-sweep.ts";
+import { FileSweep, type SweptCopies } from "./file-sweep.ts";
 import { ObjectStore } from "./object-store.ts";
 import type { S3Place } from "./s3-bucket.ts";
 import { UploadStore } from "./upload-store.ts";
@@ -16,6 +16,11 @@ export interface FileSettings {
   place: { directory: string } | { s3: S3Place };
   /** Returns the most bytes that a workspace of a plan may store. */
   quotaBytesOf(plan: string): number;
+  /**
+   * The size from which files that requests use again are stored at providers; absent means the
+   * default, and infinite never.
+   */
+  uploadFromBytes?: number;
 }
 
 /** The files of workspaces, ready to start. */
@@ -34,6 +39,8 @@ export interface FileParts {
   clock: Clock;
   logger: Pick<Logger, "error">;
   isLeader: (() => boolean) | undefined;
+  /** The copies at providers; absent where there are none. */
+  copies?: SweptCopies | undefined;
   /** Called after each sweep, with whether it succeeded. */
   onSweep(ok: boolean): void;
 }
@@ -48,10 +55,11 @@ async function openBucket(place: FileSettings["place"]): Promise<Bucket> {
 /** Opens the files of workspaces. Nothing is started. */
 export async function openFiles(
   { place, quotaBytesOf }: FileSettings,
-  { database, vault, clock, logger, isLeader, onSweep }: FileParts,
+  { database, vault, clock, logger, isLeader, copies, onSweep }: FileParts,
 ): Promise<Files> {
   const objects = new ObjectStore({ bucket: await openBucket(place), vault });
-  const store = new FileStore({ database, objects, clock });
+  const onDeleted = () => void copies?.sweep();
+  const store = new FileStore({ database, objects, clock, onDeleted });
   const uploads = new UploadStore({ database, objects, files: store, clock });
   const sweep = new FileSweep({
     database,
@@ -60,6 +68,7 @@ export async function openFiles(
     objects,
     clock,
     isLeader,
+    copies,
     onSwept: () => onSweep(true),
     onError(error) {
       onSweep(false);

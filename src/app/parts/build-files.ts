@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
 import { tmpdir } from "node:os";
 import { type FileSettings, type Files, openFiles } from "../../files/open-files.ts";
+import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
 import type { Insights } from "../../insights/open-insights.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
@@ -27,11 +28,13 @@ export const buildFiles = (
     account,
     storage,
     insights,
+    inference,
     ...parts
   }: {
     account: Pick<Account, "providerKeyVault">;
     storage: Storage<AppTables>;
     insights: Pick<Insights, "jobs">;
+    inference: Pick<InferenceDependencies, "providerFiles">;
     clock: Clock;
     logger: Logger;
     isLeader: (() => boolean) | undefined;
@@ -40,6 +43,7 @@ export const buildFiles = (
   openFiles(files ?? defaultSettings(storageUrl), {
     ...parts,
     database: storage.database.withTables(),
+    copies: inference.providerFiles,
     vault: account.providerKeyVault,
     onSweep: (ok) =>
       insights.jobs.ran("file_retention", ok, ok ? undefined : "The last run failed."),

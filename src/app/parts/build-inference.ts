@@ -1,5 +1,6 @@
 import { hkdfSync } from "node:crypto";
 import { getCACertificates } from "node:tls";
+import type { Kysely } from "kysely";
 import type { AppTools } from "../app.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts";
@@ -25,7 +26,9 @@ import { createTargetLookup, isServable } from "../../inference/pipeline/upstrea
 import { UpstreamClient, type UpstreamNetwork } from "../../inference/upstream/upstream-client.ts";
 import type { Insights } from "../../insights/open-insights.ts";
 import { openSessionPlaces, type Shared } from "../open-shared.ts";
+import { buildProviderFiles } from "./build-provider-files.ts";
 import { observeInference, observeUncollected, withInsights } from "../observe.ts";
+import type { FileTables } from "../../files/file-store.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
@@ -56,6 +59,7 @@ export function buildInference(
     insights: Insights;
     security: Security;
     providerKeys: ProviderKeys;
+    database: Kysely<FileTables>;
     referrals: Referrals | undefined;
     /** The state shared with other gateways; undefined where there are none. */
     shared: Shared | undefined;
@@ -81,6 +85,11 @@ export function buildInference(
     }),
     clock,
     upstream,
+    providerFiles: buildProviderFiles({
+      ...parts,
+      upstream,
+      bytesMin: settings.files?.uploadFromBytes,
+    }),
     health,
     unsettled: parts.insights.unsettled,
     observer: observerOf(parts),

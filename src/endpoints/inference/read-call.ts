@@ -14,6 +14,7 @@ import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";
+import type { RequestFile } from "../../inference/dialects/file-parts.ts";
 import type { ClientDialect, PresetSettings } from "../../inference/dialects/dialect.ts";
 import { estimateInputTokens } from "../../inference/dialects/shared/requirements.ts";
 import { maxSessionIdLength } from "../../inference/dialects/shared/request-check.ts";
@@ -223,6 +224,8 @@ interface PresetBody {
   presetId: string | undefined;
   /** What reshaping the body and its preset have lost; absent where nothing was. */
   losses?: readonly Loss[];
+  /** The files whose contents are in the body; absent where it names none. */
+  files?: readonly RequestFile[] | undefined;
 }
 
 async function readReceived(
@@ -259,7 +262,14 @@ async function applyPreset(
   });
   const lost = preset === undefined ? [] : presetLosses(reader.dialect, preset.config);
   const losses = [...(reshaped?.losses ?? []), ...lost];
-  return { text, body, presetId: preset?.id, ...(losses.length > 0 && { losses }) };
+  const { files } = received;
+  return {
+    text,
+    body,
+    presetId: preset?.id,
+    ...(losses.length > 0 && { losses }),
+    ...(files !== undefined && { files }),
+  };
 }
 
 /** Returns the settings of a preset that a dialect has no field for. */
@@ -275,7 +285,7 @@ function callOf(
   {
     reader,
     services,
-    read: { text, body, presetId, losses },
+    read: { text, body, presetId, losses, files },
     counted,
   }: {
     reader: CallReader;
@@ -297,6 +307,7 @@ function callOf(
     dialectHeaders: pickHeaders(context.request.headers, reader.dialectHeaders),
     signatures: inference.callSignatures.of(caller.workspace.id),
     losses,
+    files,
     nowSeconds: () => Math.floor(clock.nowMs() / 1000),
   });
 }
@@ -405,6 +416,8 @@ export const rateClassOf = (model: unknown): RateClass =>
 export interface SurfaceBody {
   text: string;
   body: Record<string, unknown>;
+  /** The files whose contents are in the body; absent where it names none. */
+  files?: readonly RequestFile[];
 }
 
 /** Reads the body of a request on a surface other than chat. Throws `GatewayError`. */

@@ -83,6 +83,8 @@ export interface Provider {
   deviations: ProviderDeviations;
   /** Its API for batches; absent where it has none. */
   batches?: ProviderBatches;
+  /** The vendor whose API for files it has; absent where contents are always sent. */
+  filesApi?: "openai" | "anthropic" | "google";
   /** Whether it is the built-in simulated provider. */
   simulated?: boolean;
   /** Whether it is a server on the operator's own machines, which needs no credential. */

@@ -6,8 +6,12 @@ type Json = Record<string, unknown>;
 const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A file with its content in base64. */
-export interface InlineFile {
+/** A file of the workspace that a request names, with its content in base64. */
+export interface RequestFile {
+  /** A `file_` id. */
+  id: string;
+  bytes: number;
+  expiresAtMs: number | null;
   filename: string;
   mimeType: string;
   base64: string;
@@ -15,17 +19,17 @@ export interface InlineFile {
 
 /** Returns the file with an id; `param` is the field that names it. */
 interface FilesOfRequest {
-  of(id: string, param: string): Promise<InlineFile>;
+  of(id: string, param: string): Promise<RequestFile>;
 }
 
-const dataUrl = ({ mimeType, base64 }: InlineFile): string =>
+const dataUrl = ({ mimeType, base64 }: RequestFile): string =>
   `data:${mimeType.split(";")[0]};base64,${base64}`;
 
 const namedId = (value: unknown): string | undefined =>
   typeof value === "string" && ownId.test(value) ? value : undefined;
 
 /** Returns an Anthropic source with the content in place of the id. */
-function anthropicSource({ mimeType, base64 }: InlineFile): Json {
+function anthropicSource({ mimeType, base64 }: RequestFile): Json {
   const [type = ""] = mimeType.split(";");
   return type === "text/plain"
     ? { type: "text", media_type: type, data: Buffer.from(base64, "base64").toString("utf8") }

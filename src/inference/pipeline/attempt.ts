@@ -1,7 +1,7 @@
 import type { AttemptRecord } from "../../insights/generation-record.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { present } from "../catalog/model.ts";
-import type { InferenceDependencies } from "./execution.ts";
+import type { Execution, InferenceDependencies } from "./execution.ts";
 import type { InferenceCall, Adapter, AnswerDeviations } from "./inference-call.ts";
 import {
   type WholeAnswer,
@@ -33,7 +33,9 @@ const wholeAnswerBytesMax = 64 * 1024 * 1024;
 const errorBytesMax = 64 * 1024;
 
 /** A request that was sent to one candidate, with its unread answer, or the failure. */
-type Sent = { ok: true; response: UpstreamResponse } | { ok: false; failure: AttemptFailure };
+export type Sent =
+  | { ok: true; response: UpstreamResponse }
+  | { ok: false; failure: AttemptFailure };
 
 /** A whole answer that was read, or the failure. */
 export type Whole = { ok: true; answer: WholeAnswer } | { ok: false; failure: FailureWithUsage };
@@ -49,7 +51,7 @@ export async function sendTo(
     purpose = "answer",
   }: {
     call: Pick<InferenceCall, "requirements" | "leg" | "socketTurn">;
-    candidate: Pick<Candidate, "model" | "route">;
+    candidate: Pick<Candidate, "model" | "route" | "credential">;
     adapter: Adapter;
     abortScope: ExchangeTie;
     purpose?: Purpose;
@@ -98,6 +100,19 @@ export async function sendTo(
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error) };
     throw error;
   }
+}
+
+/** Sends the request of an execution to a candidate, which may have the files that it names. */
+export function sendAttempt(
+  execution: Execution,
+  { candidate, adapter }: { candidate: Candidate; adapter: Adapter },
+): Promise<Sent> {
+  const { deps, call, abortScope } = execution;
+  const send = (sent: Adapter) => sendTo(deps, { call, candidate, adapter: sent, abortScope });
+  if (call.files === undefined) return send(adapter);
+  return import("./provider-files/send-with-files.ts").then(({ sendWithFiles }) =>
+    sendWithFiles(execution, { candidate, adapter }, send),
+  );
 }
 
 async function judgedByStatus(

@@ -1,6 +1,13 @@
 import { assert } from "../../platform/kernel/assert.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { attemptRecord, readWhole, sendTo, type Whole, type FailureWithUsage } from "./attempt.ts";
+import {
+  attemptRecord,
+  type FailureWithUsage,
+  readWhole,
+  sendAttempt,
+  sendTo,
+  type Whole,
+} from "./attempt.ts";
 import {
   fallbackOf,
   joinLosses,
@@ -34,7 +41,7 @@ import { routingTrail } from "./plan-call.ts";
 import { recordFailed, settle, type Settled, type Settlement, withAnswer } from "./settle.ts";
 import type { UpstreamResponse } from "../upstream/exchange.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
-import type { Abortable, ExchangeTie, AbortScope } from "../upstream/abort-scope.ts";
+import { type AbortScope, ExchangeBundle } from "../upstream/abort-scope.ts";
 
 /**
  * Runs an inference request: plans it, takes its hold, attempts one candidate after another until
@@ -242,7 +249,7 @@ async function attemptOne(
     whole = joined;
     if (joined.ok) status = joined.status;
   } else {
-    const sent = await sendTo(deps, { call, candidate, adapter, abortScope });
+    const sent = await sendAttempt(execution, { candidate, adapter });
     if (!sent.ok) return noteFailure(execution, { candidate, startedMs, failure: sent.failure });
     execution.accepted = true;
     const { response } = sent;
@@ -419,41 +426,6 @@ type Joined = { accepted: boolean } & (
   | { ok: true; answer: WholeAnswer; status: number }
   | { ok: false; failure: AttemptFailure }
 );
-
-/** The exchanges of one attempt, which are aborted together. */
-class ExchangeBundle implements Abortable, ExchangeTie {
-  private readonly open = new Set<Abortable>();
-  private readonly abortScope: AbortScope;
-  private over = false;
-
-  constructor(abortScope: AbortScope) {
-    this.abortScope = abortScope;
-    abortScope.attach(this);
-  }
-
-  get clientGone(): boolean {
-    return this.over || this.abortScope.clientGone;
-  }
-
-  get heardClientLeave(): boolean {
-    return this.over || this.abortScope.heardClientLeave;
-  }
-
-  attach(abortable: Abortable): void {
-    if (this.over) abortable.abort();
-    else this.open.add(abortable);
-  }
-
-  listen(): void {
-    this.abortScope.listen();
-  }
-
-  abort(): void {
-    this.over = true;
-    for (const abortable of this.open) abortable.abort();
-    this.open.clear();
-  }
-}
 
 /**
  * Sends a request to a candidate in pieces, some of them in parallel. The first failure fails the

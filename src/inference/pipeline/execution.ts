@@ -12,6 +12,7 @@ import type { RelayedBytes } from "./stream/relayed-bytes.ts";
 import type { RelayedStream } from "./stream/relayed-stream.ts";
 import type { KeepAliveTicker } from "./stream/keep-alive-ticker.ts";
 import { sessionOf, modelFor, trailOf } from "./plan-call.ts";
+import type { ProviderFiles } from "./provider-files/provider-files.ts";
 import { holdOfLeg, planForLeg } from "./batches/batch-leg.ts";
 import type { Candidate, LeftOut } from "../routing/candidate.ts";
 import { planOrRecord, type Settled } from "./settle.ts";
@@ -56,10 +57,7 @@ export interface Served {
   /** The balance at admission, in nano-USD; undefined for a request that costs no credits. */
   balanceAtAdmissionNano: bigint | undefined;
   fallback: ModelFallback | undefined;
-  /**
-   * The output cap that the provider was given in place of a larger one that the caller cannot
-   * afford; undefined where none was lowered.
-   */
+  /** The cap that replaced a larger one, which the caller cannot afford; undefined where none was. */
   outputCap: number | undefined;
   /** Whether this session was served by another provider before. */
   sessionMoved: boolean;
@@ -423,6 +421,8 @@ export interface InferenceDependencies {
   providerKeys: ProviderKeys;
   openedRoutes: OpenedRoutes;
   upstream: UpstreamClient;
+  /** The files that providers store; absent where contents are always sent. */
+  providerFiles?: ProviderFiles | undefined;
   health: HealthWindows;
   observer: InferenceObserver;
   /**

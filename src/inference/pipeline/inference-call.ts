@@ -18,6 +18,7 @@ import {
 } from "../dialects/shared/passthrough.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { ClientDialect } from "../dialects/dialect.ts";
+import type { RequestFile } from "../dialects/file-parts.ts";
 import {
   CachedPrompt,
   estimateInputTokens,
@@ -212,6 +213,8 @@ export interface InferenceCall extends CallOrigin {
   keptForm?: KeptForm;
   /** Set where a provider's socket may be used; calls that are made from this one have none. */
   socketTurn?: SocketTurn;
+  /** The workspace's files whose contents are in the request; absent where it names none. */
+  files?: readonly RequestFile[] | undefined;
   /** Encodes the request in a route's dialect. Throws `GatewayError` for what it cannot express. */
   adapt(route: AdaptedRoute): Adapter;
   /** Returns the route in the dialect that suits the request; absent where each has only one. */
@@ -290,10 +293,7 @@ export interface RequestPieces {
   join(): WholeAnswer;
 }
 
-/**
- * A client's request as one candidate is sent it, and how that candidate's answer is read for the
- * client.
- */
+/** A client's request as one candidate is sent it, and how its answer is read for the client. */
 export interface Adapter extends Passthrough {
   readonly answerDeviations: AnswerDeviations;
   /**
@@ -336,10 +336,10 @@ export type Adapt = (request: ClientRequest, route: AdaptedRoute) => Adapter;
 
 /** A chat-like request as its endpoint has read it. */
 interface ReadChat
-  extends Pick<ClientRequest, "text" | "body" | "dialectHeaders" | "signatures" | "nowSeconds"> {
+  extends Pick<ClientRequest, "text" | "body" | "dialectHeaders" | "signatures" | "nowSeconds">,
+    Pick<ChatCall, "losses" | "files"> {
   dialect: ClientDialect;
   presetId: string | undefined;
-  losses?: readonly Loss[] | undefined;
 }
 
 /**
@@ -386,10 +386,12 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
       read.body = withoutConversation(read.body);
       call.text = read.text;
       call.body = read.body;
+      call.files = read.files = undefined;
     },
     surface: "chat",
     recordedAs: dialect.recordedAs,
     presetId: read.presetId,
+    files: read.files,
     requirements: chatRequirements(dialect, read),
     affinity: new Affinity(new CachedPrompt(read), {
       workspaceId: origin.caller.workspace.id,

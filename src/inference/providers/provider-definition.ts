@@ -176,6 +176,8 @@ export interface ProviderDefinition {
   deviatingModels?: readonly ModelDeviation[];
   /** The API for batches, which cost half the ordinary price; absent where there is none. */
   batches?: "openai" | "anthropic" | "google";
+  /** The API for files, whose ids requests may have in place of contents; absent means none. */
+  filesApi?: "openai" | "anthropic" | "google";
   /**
    * Served beside the usual chat dialect: to its own clients, and to requests that offer tools to a
    * model that reasons.

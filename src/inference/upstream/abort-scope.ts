@@ -70,3 +70,38 @@ export class AbortScope implements ExchangeTie {
     this.current = undefined;
   }
 }
+
+/** The exchanges of one attempt, which are aborted together. */
+export class ExchangeBundle implements Abortable, ExchangeTie {
+  private readonly open = new Set<Abortable>();
+  private readonly abortScope: AbortScope;
+  private over = false;
+
+  constructor(abortScope: AbortScope) {
+    this.abortScope = abortScope;
+    abortScope.attach(this);
+  }
+
+  get clientGone(): boolean {
+    return this.over || this.abortScope.clientGone;
+  }
+
+  get heardClientLeave(): boolean {
+    return this.over || this.abortScope.heardClientLeave;
+  }
+
+  attach(abortable: Abortable): void {
+    if (this.over) abortable.abort();
+    else this.open.add(abortable);
+  }
+
+  listen(): void {
+    this.abortScope.listen();
+  }
+
+  abort(): void {
+    this.over = true;
+    for (const abortable of this.open) abortable.abort();
+    this.open.clear();
+  }
+}

@@ -40,6 +40,8 @@ interface ConfiguredFiles {
   /** The most gigabytes of a workspace, by plan; plans that are not named have `quotaGb`. */
   readonly quotaGb: number;
   readonly quotaGbOfPlans: Readonly<Record<string, number>>;
+  /** The size from which files that are used again are stored at providers. */
+  readonly uploadFromMb: number | "never";
 }
 
 /** All of the operator's settings, from the environment first and the file second. Frozen. */
@@ -379,6 +381,7 @@ const rows: readonly Row[] = [
   ["ocr.model", [], ({ ocr }) => ocr.model ?? "the converter of this process"],
   ["files.url", [], ({ files }) => files.url],
   ["files.quota_gb", [], ({ files }) => files.quotaGb],
+  ["files.upload_from_mb", [], ({ files }) => files.uploadFromMb],
   ["batch.concurrency", [], ({ batch }) => batch.concurrency],
   ["batch.native", [], ({ batch }) => batch.native],
   ["batch.poll_s", [], ({ batch }) => batch.pollSeconds],

@@ -106,6 +106,10 @@ const filesSchema = z
     access_key_id: name,
     secret_access_key: name,
     quota_gb: z.union([gigabytes, z.partialRecord(z.enum(planIds), gigabytes)]),
+    upload_from_mb: z.union([
+      z.literal("never"),
+      z.preprocess(numberFromText, z.number().positive("expected a number above 0")),
+    ]),
   })
   .partial();
 

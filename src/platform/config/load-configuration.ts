@@ -321,6 +321,7 @@ function assembleFiles(
     secretAccessKey: files.secret_access_key,
     quotaGb: typeof quota === "number" ? quota : quotaGbDefault,
     quotaGbOfPlans: typeof quota === "number" ? {} : quota,
+    uploadFromMb: files.upload_from_mb ?? 1,
   };
 }
 

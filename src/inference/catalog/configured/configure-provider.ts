@@ -208,6 +208,7 @@ export function configureProvider(
     timeouts: timeoutsOf(entry.timeouts_ms, known?.timeouts),
     proxy: entry.proxy,
     batches: batchesOf(entry.batch_api, known?.batches),
+    filesApi: entry.files_api === "none" ? undefined : (entry.files_api ?? known?.filesApi),
     passthrough: entry.passthrough?.map(({ path, methods, price }) => ({
       path,
       ...(methods !== undefined && { methods }),
@@ -332,6 +333,7 @@ export function knownProvider(definition: ProviderDefinition, environment: Envir
     timeouts: defaultTimeouts,
     deviations: definition.deviations ?? {},
     batches: definition.batches && { api: definition.batches, halvesPrices: true },
+    filesApi: definition.filesApi,
     local,
   });
 }

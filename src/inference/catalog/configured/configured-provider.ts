@@ -245,6 +245,8 @@ const providerSchema = z.strictObject({
     .optional(),
   /** Whose API for batches it offers; `none` where a built-in provider's is not to be used. */
   batch_api: z.enum(["openai", "anthropic", "google", "none"]).optional(),
+  /** Whose API for files it offers; `none` where contents of files are always sent. */
+  files_api: z.enum(["openai", "anthropic", "google", "none"]).optional(),
   /** The proxy for requests to it, in place of the environment's, or `none`. */
   proxy: proxySchema.optional(),
   models: z.array(modelSchema).optional(),

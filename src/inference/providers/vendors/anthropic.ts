@@ -15,5 +15,6 @@ export const anthropic = {
   // Kept for up to 30 days, unless a contract says otherwise.
   dataPolicy: { zdr: false },
   batches: "anthropic",
+  filesApi: "anthropic",
   naming: { maker: "anthropic" },
 } satisfies ProviderDefinition;

@@ -18,5 +18,6 @@ export const google = {
     realtime: "google-live",
   },
   batches: "google",
+  filesApi: "google",
   naming: { maker: "google" },
 } satisfies ProviderDefinition;

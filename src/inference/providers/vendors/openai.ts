@@ -44,5 +44,6 @@ export const openai = {
     unreasonedFunctions: openaiUnreasonedFunctions,
   },
   batches: "openai",
+  filesApi: "openai",
   naming: { maker: "openai" },
 } satisfies ProviderDefinition;
