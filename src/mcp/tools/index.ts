@@ -10,6 +10,7 @@ import { adminRequest } from "./admin/admin-request.ts";
 import { adminSmokeTest } from "./admin/admin-smoke-test.ts";
 import { adminUpstreamHealth } from "./admin/admin-upstream-health.ts";
 import { adminUsageSummary } from "./admin/admin-usage-summary.ts";
+import { getAlias, listAliases } from "./aliases.ts";
 import { createKey } from "./keys/create-key.ts";
 import { getCredits } from "./get-credits.ts";
 import { getOkfConcept } from "./get-okf-concept.ts";
@@ -50,6 +51,8 @@ export const tools: readonly Tool[] = [
   createKey,
   revokeKey,
   listPresets,
+  listAliases,
+  getAlias,
   getRun,
   listCustomers,
   getCustomer,

@@ -98,6 +98,7 @@ describe.each(allEngines)("another workspace's records over MCP on %s", (_engine
       "list_keys",
       "list_hubs",
       "list_presets",
+      "list_aliases",
       "list_byok_keys",
       "list_conversations",
       "search_public_hubs",

@@ -31,6 +31,8 @@ export const toolContract: Record<string, ToolRow> = {
   create_key: { scope: "write:llm-keys", given: {}, required: ["name"] },
   revoke_key: { scope: "write:llm-keys", given: { key_id: "key_of_nobody" }, required: ["key_id"] },
   list_presets: { scope: "read:presets" },
+  list_aliases: { scope: "read:presets" },
+  get_alias: { scope: "read:presets", refused: true, given: { name: "none" }, required: ["name"] },
   get_run: { scope: null, refused: true, given: { id: "run_none" } },
   list_customers: { scope: "read:llm-keys" },
   get_customer: {

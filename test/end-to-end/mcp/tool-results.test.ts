@@ -92,6 +92,7 @@ describe.each(engines)("tools on %s", (_engine, freshUrl) => {
       ["list_keys", {}, "/keys"],
       ["list_keys", { include_disabled: true }, "/keys?include_disabled=true"],
       ["list_presets", {}, "/presets"],
+      ["list_aliases", {}, "/aliases"],
       ["get_system_status", {}, "/health"],
       ["admin_overview", {}, "/admin/overview"],
       ["admin_usage_summary", { days: 3 }, "/admin/usage?days=3"],
