@@ -51,9 +51,10 @@ export const completions = defineEndpoint<CallServices>({
   bodyBytesMax: inferenceBodyBytesMax,
   summary: "Complete a text, whole or streamed.",
   description:
-    "OpenAI's older dialect on every chat model. A provider with an endpoint of its own for completions, such as vLLM's or llama.cpp's " +
-    "server, is sent the request itself. Elsewhere the prompt is sent as the user's message, which X-Service-Translation-Loss names as " +
-    "`prompt`; several prompts, token ids and a `max_tokens` of 0 are then refused.",
+    "OpenAI's older dialect on every chat model. A provider with an endpoint of its own for completions is sent the request itself: " +
+    "OpenAI's instruct model, DeepSeek, Codestral, Fireworks, Together, OpenRouter, vLLM and llama.cpp's server. Elsewhere the prompt " +
+    "is sent as the user's message, which X-Service-Translation-Loss names as `prompt`; several prompts, token ids " +
+    "and a `max_tokens` of 0 are then refused.",
   tag: "Inference",
   rawBody: z.looseObject({
     model: z.string(),

@@ -357,7 +357,7 @@ describe("configured providers", () => {
         ?.deviations,
     ).toEqual({
       maxTokensField: "max_tokens",
-      ownCompletions: "openai",
+      ownCompletions: { form: "openai" },
       systemOnlyFirst: true,
       reasoningReplay: "reasoning",
       unsupportedFields: ["seed"],
@@ -378,7 +378,7 @@ describe("configured providers", () => {
     ]);
     expect(providers.get("openai")?.deviations).toEqual({
       maxTokensField: "either",
-      ownCompletions: "openai",
+      ownCompletions: { form: "openai" },
       systemOnlyFirst: true,
     });
   });

@@ -57,7 +57,11 @@ export const vllm = {
   dataPolicy: { zdr: true, dataCollection: "deny" },
   // The chat templates of many open models, such as Qwen's, refuse a system message that is not the
   // first.
-  deviations: { maxTokensField: "either", systemOnlyFirst: true, ownCompletions: "openai" },
+  deviations: {
+    maxTokensField: "either",
+    systemOnlyFirst: true,
+    ownCompletions: { form: "openai" },
+  },
   naming: {},
   local: true,
 } satisfies ProviderDefinition;
@@ -169,6 +173,19 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       // The reference of `response_format` knows text and JSON (api-docs.deepseek.com, 2026-11).
       jsonWithoutSchema: true,
       unforcedWhileReasoning: { alwaysReasons: /reasoner/ },
+      // The reference of "FIM Completion (Beta)" has these members, and 4K tokens as the most
+      // (api-docs.deepseek.com/guides/fim_completion).
+      ownCompletions: {
+        form: "openai",
+        path: "/beta/completions",
+        models: /^(?!.*reasoner)/,
+        oneText: true,
+        fields: [
+          ...["suffix", "echo", "logprobs", "max_tokens", "stop", "stream", "stream_options"],
+          ...["temperature", "top_p", "frequency_penalty", "presence_penalty"],
+        ],
+        outputTokensMax: 4_096,
+      },
     },
     refuses: ({ reasons }) => ({
       always: [],
@@ -183,6 +200,7 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     baseUrl: "https://api.fireworks.ai/inference/v1",
     credentialVariables: ["FIREWORKS_API_KEY"],
     dialects: withEmbeddings,
+    deviations: { maxTokensField: "max_tokens", ownCompletions: { form: "openai" } },
     // Prompts and answers of open models are not stored unless the account opts in.
     dataPolicy: { zdr: true, dataCollection: "deny" },
     naming: {
@@ -345,7 +363,11 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     baseUrl: "https://api.together.xyz/v1",
     credentialVariables: ["TOGETHER_API_KEY"],
     dialects: { ...withEmbeddings, images: "openai-images" },
-    deviations: { maxTokensField: "max_tokens", pictures: "width-height" },
+    deviations: {
+      maxTokensField: "max_tokens",
+      pictures: "width-height",
+      ownCompletions: { form: "openai", oneText: true },
+    },
     factsId: "togetherai",
   },
   upstage: {

@@ -42,6 +42,25 @@ export type UpstreamDialect =
   | "azure-realtime"
   | "google-live";
 
+/** A vendor's endpoint for plain completions. */
+export interface OwnCompletions {
+  /**
+   * As OpenAI's; as that of llama.cpp's server, which refuses `best_of`, `echo` and `suffix`; or as
+   * Mistral's, which answers in the form of a chat.
+   */
+  form: "openai" | "llama.cpp" | "mistral";
+  /** The path below the provider's address; absent means `/completions`. */
+  path?: string;
+  /** The wire names of the models that it serves; absent means all. */
+  models?: RegExp;
+  /** Whether it takes one text alone: neither several, nor token ids, nor one that is only scored. */
+  oneText?: true;
+  /** The members of a body that it takes, beside model and prompt; absent means all. */
+  fields?: readonly string[];
+  /** The most output tokens that may be asked for; absent means what the model has. */
+  outputTokensMax?: number;
+}
+
 /** A provider's use of the data that it receives; an absent member is unknown. */
 export interface DataPolicy {
   zdr?: boolean;
@@ -72,12 +91,8 @@ export interface ProviderDeviations extends DialectDeviations {
   unknownMessagesFields?: readonly string[];
   /** Whether responses can be asked for on WebSockets too, which remember them. */
   responsesSocket?: boolean;
-  /**
-   * Whether there is an endpoint for plain completions: as OpenAI's, or as that of llama.cpp's
-   * server, which refuses `best_of`, `echo` and `suffix`. Absent where completions are asked for as
-   * a chat.
-   */
-  ownCompletions?: "openai" | "llama.cpp";
+  /** The endpoint for plain completions. Absent where completions are asked for as a chat. */
+  ownCompletions?: OwnCompletions;
   /** How pictures are asked for where not by OpenAI's sizes: by ratio (xAI), or by sides (Together). */
   pictures?: "aspect-ratio" | "width-height";
 }
@@ -245,8 +260,8 @@ const deviationByName: ReadonlyMap<string, ProviderDeviations> = new Map(
     nine_character_call_ids: { nineCharacterCallIds: true },
     reasoning_beside_calls: { reasoningBesideCalls: true, reasoningReplay: "reasoning_content" },
     responses_socket: { responsesSocket: true },
-    own_completions: { ownCompletions: "openai" },
-    llama_cpp_completions: { ownCompletions: "llama.cpp" },
+    own_completions: { ownCompletions: { form: "openai" } },
+    llama_cpp_completions: { ownCompletions: { form: "llama.cpp" } },
   } satisfies Record<string, ProviderDeviations>),
 );
 

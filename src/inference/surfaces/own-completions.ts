@@ -11,6 +11,7 @@ import { refusedFields } from "../dialects/shared/refused-parameters.ts";
 import { asObject, objectsIn, unsupportedContent } from "../dialects/shared/wire-fields.ts";
 import { chatDialectOf } from "../pipeline/adapt.ts";
 import type { AdaptedRoute, Adapter, ChatCall } from "../pipeline/inference-call.ts";
+import type { OwnCompletions } from "../providers/provider-definition.ts";
 import type { EchoedPrompt, OwnOnly } from "./completion-shaped-chat.ts";
 
 /** A completion in the form in which its client sent it. */
@@ -31,6 +32,19 @@ const presetParameters = [
 /** Fields that a llama.cpp server answers with 400 wherever they stand. */
 const unknownToLlamaCpp: ReadonlySet<string> = new Set(["best_of", "suffix", "echo"]);
 
+/** The name that Mistral has for a member of the same meaning. */
+const mistralNames: Readonly<Record<string, string>> = { seed: "random_seed" };
+
+/** Values that say nothing, so that nothing is lost without them. */
+const neutral: ReadonlySet<unknown> = new Set([undefined, null, false, "", 1]);
+
+/** Returns a route's endpoint for completions; undefined where it has none for the model. */
+function ownCompletionsOf({ route }: AdaptedRoute): OwnCompletions | undefined {
+  const own = route.provider.deviations.ownCompletions;
+  if (own === undefined || chatDialectOf(route) !== "openai-chat") return undefined;
+  return own.models?.test(route.upstreamModel) === false ? undefined : own;
+}
+
 /**
  * Adapts a completion to a route: it is sent to the provider's own endpoint where that is known to
  * be there, and as a chat elsewhere. `overChat` adapts the chat that was made of it. Throws
@@ -41,34 +55,39 @@ export function adaptCompletion(
   asked: AskedCompletion,
   { route, overChat }: { route: AdaptedRoute; overChat(route: AdaptedRoute): Adapter },
 ): Adapter {
-  const kind = route.route.provider.deviations.ownCompletions;
-  const isOwn = kind !== undefined && chatDialectOf(route.route) === "openai-chat";
+  const own = ownCompletionsOf(route);
   const { ownOnly, prompt } = asked;
-  if (!isOwn && ownOnly !== undefined)
+  if (ownOnly !== undefined && (own === undefined || own.oneText === true))
     throw unsupportedContent(
       ownOnly.field,
-      `${ownOnly.what}, which ${route.route.provider.name} cannot take: it has no completions endpoint that is known here.`,
+      `${ownOnly.what}, which ${route.route.provider.name} cannot take: it has no completions endpoint for it that is known here.`,
     );
   const wantsEcho = asked.body.echo === true;
   const chat = overChat(route);
-  if (!isOwn) return echoing(chat, { prompt, echo: wantsEcho });
-  const { body, losses } = sentBody(call, asked, route);
-  // A llama.cpp server begins no answer with the prompt, so that the gateway does.
-  const isByGateway = kind === "llama.cpp" && wantsEcho && ownOnly === undefined;
-  const own: Adapter = {
+  if (own === undefined) return echoing(chat, { prompt, echo: wantsEcho });
+  const { body, losses } = sentBody(call, asked, { route, own });
+  // Where the endpoint begins no answer with the prompt, the gateway does.
+  const isByGateway = wantsEcho && ownOnly === undefined && !takesEcho(own);
+  const answersAsChat = own.form === "mistral";
+  const adapter: Adapter = {
     answerDeviations: {},
-    requestPath: "/completions",
+    requestPath: own.path ?? "/completions",
     requestHeaders: { "content-type": "application/json" },
     requestText: JSON.stringify(body),
     losses,
-    readWhole(_, answer) {
+    readWhole(text, answer) {
+      if (answersAsChat) return chat.readWhole(text, answer);
       const whole = asChat(answer as JsonObject, "message");
       return chat.readWhole(JSON.stringify(whole), whole);
     },
-    createRelay: (options) => new OwnRelay(chat.createRelay(options)),
+    createRelay: (options) =>
+      answersAsChat ? chat.createRelay(options) : new OwnRelay(chat.createRelay(options)),
   };
-  return echoing(own, { prompt, echo: isByGateway });
+  return echoing(adapter, { prompt, echo: isByGateway });
 }
+
+const takesEcho = ({ form, fields }: OwnCompletions): boolean =>
+  form !== "llama.cpp" && fields?.includes("echo") !== false;
 
 /** Returns the adapter, which says whether the gateway begins its answers with the prompt. */
 const echoing = (
@@ -90,7 +109,7 @@ const echoing = (
 function sentBody(
   { body: chat }: ChatCall,
   { body: sent, ownOnly }: AskedCompletion,
-  { route, outputCap }: AdaptedRoute,
+  { route: { route, outputCap }, own }: { route: AdaptedRoute; own: OwnCompletions },
 ): { body: JsonObject; losses: readonly Loss[] } {
   const { deviations } = route.provider;
   const body: Record<string, JsonValue | undefined> = {};
@@ -99,25 +118,55 @@ function sentBody(
       body[name] = value;
   for (const name of presetParameters) body[name] ??= (chat as JsonObject)[name];
   body.model = route.upstreamModel;
-  const capped = fittedCap(chat["max_tokens"], { field: "max_tokens", route, outputCap });
+  const capped = fittedCap(chat["max_tokens"], {
+    field: "max_tokens",
+    route: within(route, own),
+    outputCap,
+  });
   // Nothing is generated where the prompt alone is scored.
   body.max_tokens = sent.max_tokens === 0 ? 0 : capped.cap;
   if (body.stream === true && deviations.noStreamOptions !== true)
     body.stream_options = { ...asObject(sent.stream_options), include_usage: true };
   else delete body.stream_options;
+  if (own.form === "mistral") rename(body, mistralNames);
   const refused = refusedFields(body, { deviations, refuses: route.refuses });
   for (const field of refused.fields) delete body[field];
   const losses: Loss[] = [...capped.losses, ...refused.losses];
-  if (deviations.ownCompletions === "llama.cpp")
-    for (const field of unknownToLlamaCpp) {
-      const value = body[field];
-      delete body[field];
-      const isKept = field === "echo" && ownOnly === undefined;
-      if (value !== undefined && value !== false && value !== "" && !isKept)
-        losses.push({ field, reason: "llama.cpp's server does not take it" });
-    }
+  for (const field of Object.keys(body)) {
+    if (isTaken(field, own)) continue;
+    const value = body[field];
+    delete body[field];
+    const isKept = field === "echo" && ownOnly === undefined;
+    if (!neutral.has(value) && !isKept)
+      losses.push({ field, reason: `${route.provider.name} does not take it here` });
+  }
   return { body, losses };
 }
+
+/** Returns a route with the bound of its endpoint on output tokens, where that is the smaller one. */
+const within = (
+  route: AdaptedRoute["route"],
+  { outputTokensMax: most }: OwnCompletions,
+): AdaptedRoute["route"] =>
+  most === undefined || (route.maxCompletionTokens ?? Infinity) <= most
+    ? route
+    : { ...route, maxCompletionTokens: most };
+
+/** Gives members of a body other names. */
+function rename(
+  body: Record<string, JsonValue | undefined>,
+  names: Readonly<Record<string, string>>,
+): void {
+  for (const [name, other] of Object.entries(names)) {
+    if (body[name] !== undefined) body[other] ??= body[name];
+    delete body[name];
+  }
+}
+
+const isTaken = (field: string, { form, fields }: OwnCompletions): boolean =>
+  field === "model" ||
+  field === "prompt" ||
+  (fields?.includes(field) !== false && !(form === "llama.cpp" && unknownToLlamaCpp.has(field)));
 
 /** Returns an answer, or a chunk of one, with its texts where chat has them. */
 const asChat = (answer: JsonObject, place: "message" | "delta"): JsonObject => {

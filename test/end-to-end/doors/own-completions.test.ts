@@ -14,6 +14,12 @@ const priced = (id: string) => ({
   pricing: { prompt: "1000", completion: "2000" },
 });
 
+const named = (name: string, upstreamModel: string) => ({
+  ...priced(`house/${name}`),
+  upstream_model: upstreamModel,
+  pricing: { prompt: "1", completion: "2" },
+});
+
 let upstream: StrictUpstream;
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -35,6 +41,30 @@ beforeAll(async () => {
         base_url: upstream.baseUrl("vllm"),
         api_key: "k",
         models: [priced("house/qwen")],
+      }),
+      provider({
+        id: "deepseek",
+        base_url: upstream.baseUrl("deepseek"),
+        api_key: "k",
+        models: [named("fim", "deepseek-v4-flash"), named("reasoner", "deepseek-reasoner")],
+      }),
+      provider({
+        id: "mistral",
+        base_url: upstream.baseUrl("mistral"),
+        api_key: "k",
+        models: [named("code", "codestral-latest")],
+      }),
+      provider({
+        id: "openai",
+        base_url: upstream.baseUrl("openai"),
+        api_key: "k",
+        models: [named("instruct", "gpt-3.5-turbo-instruct"), named("chat", "gpt-5.5")],
+      }),
+      provider({
+        id: "openrouter",
+        base_url: upstream.baseUrl("openrouter"),
+        api_key: "k",
+        models: [priced("house/routed")],
       }),
       provider({
         id: "hosted",
@@ -186,6 +216,69 @@ describe("a server that is like vLLM", () => {
     const body = { model: "@preset/cold", prompt: "Hi", session_id: "s", provider: { zdr: false } };
     expect((await gateway.post("/completions", body)).status).toBe(200);
     expect(sent()?.body).toEqual({ model: "qwen", prompt: "Hi", temperature: 0.3, max_tokens: 16 });
+  });
+});
+
+describe("hosted vendors with an endpoint of their own", () => {
+  const asked = { prompt: "def add(a, b):", suffix: "print(add(1, 2))", max_tokens: 9_000 };
+  const lossOf = (response: Response): string[] =>
+    (response.headers.get("x-service-translation-loss") ?? "").split(/,\s*/).sort();
+
+  test("DeepSeek's beta is sent prompt and suffix, and no more tokens than it gives", async () => {
+    const model = "house/fim";
+    const { data, response } = await client()
+      .completions.create({ model, ...asked, seed: 3, user: "u", echo: true })
+      .withResponse();
+    expect(sent()).toMatchObject({
+      path: "/deepseek/beta/completions",
+      body: { model: "deepseek-v4-flash", ...asked, max_tokens: 4_096, echo: true },
+    });
+    expect(data.choices[0]?.text).toBe("def add(a, b):Understood.");
+    expect(lossOf(response)).toEqual(["max_tokens", "seed", "user"]);
+    expect((await streamed({ model, ...asked })).texts).toEqual(["Understood."]);
+    await client().completions.create({ model: "house/reasoner", prompt: "Hi" });
+    expect(sent()?.path).toBe("/deepseek/chat/completions");
+    expect(upstream.refusals).toEqual([]);
+  });
+
+  test("Mistral's codestral is sent them by its own names, and answers as a chat does", async () => {
+    const model = "house/code";
+    const { data, response } = await client()
+      .completions.create({ model, ...asked, seed: 3, n: 1, echo: true, logprobs: 2 })
+      .withResponse();
+    expect(sent()).toMatchObject({
+      path: "/mistral/fim/completions",
+      body: { model: "codestral-latest", prompt: asked.prompt, random_seed: 3 },
+    });
+    expect(data).toMatchObject({
+      object: "text_completion",
+      choices: [{ text: "def add(a, b):Understood.", finish_reason: "stop" }],
+      usage: { prompt_tokens: 5, completion_tokens: 3 },
+    });
+    expect(lossOf(response)).toEqual(["logprobs"]);
+    const whole = await streamed({ model, ...asked });
+    expect([whole.texts, whole.ends]).toEqual([["Understood."], ["stop"]]);
+    expect(whole.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 3 });
+    expect(upstream.refusals).toEqual([]);
+  });
+
+  test("OpenAI's is asked for its instruct model alone", async () => {
+    await client().completions.create({ model: "house/instruct", prompt: ["One", "Two"] });
+    expect(sent()?.path).toBe("/openai/completions");
+    await client().completions.create({ model: "house/chat", prompt: "Hi" });
+    expect(sent()?.path).toMatch(/^\/openai\/(?:chat\/completions|responses)$/);
+    expect(upstream.refusals).toEqual([]);
+  });
+
+  test("OpenRouter's takes one text, and lists are refused before it is asked", async () => {
+    const model = "house/routed";
+    const { choices } = await client().completions.create({ model, prompt: "Hi", suffix: "!" });
+    expect([sent()?.path, choices[0]?.text]).toEqual(["/openrouter/completions", "Understood."]);
+    const refused = await errorOf(
+      await gateway.post("/completions", { model, prompt: ["a", "b"] }),
+    );
+    expect([refused.status, refused.param]).toEqual([400, "prompt"]);
+    expect(upstream.refusals).toEqual([]);
   });
 });
 

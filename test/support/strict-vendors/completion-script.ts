@@ -23,6 +23,38 @@ const logprobsOf = ({ logprobs }: Fields, text: string): Fields | null =>
       }
     : null;
 
+/** Returns how Mistral's endpoint for code answers: in the form of a chat, with the usage at the end. */
+export function fimScript(body: Fields, { text = [] }: ScriptedAnswer): Script {
+  const shared = { id: "fim-upstream", created: 1_700_000_000, model: body["model"] };
+  const usage = usageOf(1, 1);
+  if (body["stream"] !== true)
+    return json({
+      ...shared,
+      object: "chat.completion",
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: text.join(""), tool_calls: null },
+          finish_reason: "stop",
+        },
+      ],
+      usage,
+    });
+  const chunk = (delta: Fields, end: string | null, more: Fields = {}) =>
+    sse({
+      ...shared,
+      object: "chat.completion.chunk",
+      choices: [{ index: 0, delta, finish_reason: end }],
+      ...more,
+    });
+  return stream([
+    chunk({ role: "assistant", content: "" }, null),
+    ...text.map((piece) => chunk({ content: piece }, null)),
+    chunk({ content: "" }, "stop", { usage }),
+    sse("[DONE]"),
+  ]);
+}
+
 /**
  * Returns how a server of plain completions answers a request: an answer to each prompt, `n` times,
  * that begins with the prompt where `echo` says so.

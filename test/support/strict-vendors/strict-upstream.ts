@@ -6,7 +6,7 @@ import { startFaultUpstream } from "../upstream/fault-upstream.ts";
 import type { RecordedRequest } from "../upstream/recorded-request.ts";
 import { json, type Script, stream } from "../upstream/steps.ts";
 import { fieldsOf } from "./reading.ts";
-import { completionScript } from "./completion-script.ts";
+import { completionScript, fimScript } from "./completion-script.ts";
 import type { Endpoint, VendorId, VendorRequest, VendorRule } from "./rule.ts";
 import { nameOf, refusalsOf } from "./vendor-rules.ts";
 
@@ -21,6 +21,7 @@ interface Refusal {
 export interface ReceivedRequest extends VendorRequest {
   vendor: string;
   path: string;
+  headers: Readonly<Record<string, string>>;
 }
 
 /** Returns the script that answers a request; `write` writes answers in the request's dialect. */
@@ -56,14 +57,18 @@ const endpoints: readonly (readonly [pattern: RegExp, endpoint: Endpoint])[] = [
 ];
 
 /** Returns a request as its vendor reads it. */
-function vendorRequestOf({ path, body }: Pick<RecordedRequest, "path" | "body">): ReceivedRequest {
+function vendorRequestOf({
+  path,
+  body,
+  headers,
+}: Pick<RecordedRequest, "path" | "body" | "headers">): ReceivedRequest {
   const [, vendor = "", rest = ""] = /^\/([^/]+)(\/.*)$/.exec(path) ?? [];
   const endpoint = endpoints.find(([pattern]) => pattern.test(rest))?.[1];
   if (endpoint === undefined) throw new Error(`no vendor answers on ${path}`);
   const fields = fieldsOf(JSON.parse(body));
   const inPath = /\/models?\/([^:/]+(?:%3A[^/:]+)?)(?::|\/)/.exec(rest)?.[1];
   const model = inPath === undefined ? String(fields["model"]) : decodeURIComponent(inPath);
-  return { vendor, path, endpoint, model, body: fields };
+  return { vendor, path, headers: Object.fromEntries(headers), endpoint, model, body: fields };
 }
 
 const refuse = (rule: VendorRule, request: VendorRequest): Script =>
@@ -78,7 +83,10 @@ const answerTo = (request: RecordedRequest, endpoint: Endpoint, answer: Scripted
   endpoint === "converse"
     ? converseAnswer(request, answer)
     : endpoint === "completions"
-      ? completionScript(fieldsOf(JSON.parse(request.body)), answer)
+      ? (request.path.includes("/fim/") ? fimScript : completionScript)(
+          fieldsOf(JSON.parse(request.body)),
+          answer,
+        )
       : scriptOf(request, answer);
 
 const understood: Answering = (_, write) => write({ text: ["Un", "der", "stood."] });

@@ -3,6 +3,7 @@ import { amazonBedrockRules } from "./vendors/amazon-bedrock.ts";
 import { anthropicRules } from "./vendors/anthropic.ts";
 import { azureRules } from "./vendors/azure.ts";
 import { cohereRules } from "./vendors/cohere.ts";
+import { hostedCompletionRules } from "./vendors/completions.ts";
 import { deepseekRules } from "./vendors/deepseek.ts";
 import { googleRules } from "./vendors/google.ts";
 import { groqRules } from "./vendors/groq.ts";
@@ -30,6 +31,7 @@ export const vendorRules: readonly VendorRule[] = [
   ...vllmRules,
   ...llamaCppRules,
   ...llamaCppCompletionRules,
+  ...hostedCompletionRules,
 ];
 
 /** Returns a rule's name among those of all vendors, such as `mistral/call-id`. */

@@ -45,6 +45,17 @@ export const mistral = {
       "prompt_cache_options",
       "safety_identifier",
     ],
+    // Code between a prompt and a suffix (docs.mistral.ai, "FIM completion").
+    ownCompletions: {
+      form: "mistral",
+      path: "/fim/completions",
+      models: /^codestral-(?!embed)/,
+      oneText: true,
+      fields: [
+        ...["suffix", "max_tokens", "min_tokens", "stop", "stream"],
+        ...["temperature", "top_p", "random_seed", "metadata"],
+      ],
+    },
   },
   naming: { maker: "mistralai" },
 } satisfies ProviderDefinition;

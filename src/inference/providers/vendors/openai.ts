@@ -42,6 +42,11 @@ export const openai = {
     userLengthMax: 64,
     unsupportedFields: openaiUnknownFields,
     unreasonedFunctions: openaiUnreasonedFunctions,
+    // Chat models are answered with 404 there.
+    ownCompletions: {
+      form: "openai",
+      models: /^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/,
+    },
   },
   batches: "openai",
   filesApi: "openai",
