@@ -203,6 +203,8 @@ export interface Dependencies {
   hub: HubLibrary;
   /** The built dashboard. */
   dashboard: Dashboard;
+  /** Whether the operator named a key for callers of Ollama's door who send none. */
+  hasOllamaDoor: boolean;
   conversations: Conversations;
   /** Undefined where no credits are granted for referrals. */
   referrals: Referrals | undefined;

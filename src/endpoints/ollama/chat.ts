@@ -5,10 +5,12 @@ import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
 import { OllamaShaper, type OllamaForm } from "../../inference/surfaces/ollama/chat-answer.ts";
 import {
-  asksForLoadAlone,
   chatOfGenerate,
   chatOfOllama,
+  loadingAskedFor,
+  modelIdOf,
 } from "../../inference/surfaces/ollama/chat-request.ts";
+import { catalogFor, shownModel } from "../catalog/sub-route.ts";
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
 import {
@@ -41,9 +43,12 @@ async function answerAs(
     nowMs: () => clock.monotonicMs(),
     nowText: () => new Date(clock.nowMs()).toISOString(),
   });
-  if (asksForLoadAlone(body)) {
-    const told = shaper.loaded(body.keep_alive === 0 ? "unload" : "load");
-    return new Reply(`${JSON.stringify(told)}\n`, {
+  const loading = loadingAskedFor(body);
+  if (loading !== undefined) {
+    const model = modelIdOf(body.model);
+    // A preset is no model of the list, and is as ready as its model.
+    if (model !== "" && !model.startsWith("@")) shownModel(catalogFor(deps, context.caller), model);
+    return new Reply(`${JSON.stringify(shaper.loaded(loading))}\n`, {
       headers: { ...context.headers, "content-type": "application/json" },
     });
   }

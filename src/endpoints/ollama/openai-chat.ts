@@ -10,7 +10,7 @@ import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/r
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { chatChunkSchema, chatCompletionSchema } from "../inference/streams/stream-events.ts";
 import { answerChat } from "../inference/tools/serve-dialogue.ts";
-import { encodeOllamaError, ollamaDoor } from "./door.ts";
+import { encodeOllamaError, ollamaDoor, runningResponse } from "./door.ts";
 
 /** Reads chat whose model has the tag that Ollama's lists add. */
 const taggedReader: CallReader = {
@@ -64,8 +64,5 @@ export const ollamaRunning = defineEndpoint<unknown>({
   summary: "Say that the server is running, as Ollama does.",
   otherResponseTypes: ["text/plain"],
   encodeError: encodeOllamaError,
-  handle: ({ headers }) =>
-    new Response("Ollama is running", {
-      headers: { "content-type": "text/plain; charset=utf-8", ...headers },
-    }),
+  handle: runningResponse,
 });

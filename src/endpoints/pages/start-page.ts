@@ -5,6 +5,7 @@ import { type Html, type Page, faviconSvg } from "../../pages/page.ts";
 import { linkButton } from "../../pages/message-page.ts";
 import { passkeyButton, passkeyScriptPath } from "../../pages/sign-in-page.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { runningResponse } from "../ollama/door.ts";
 import { pageResponse, pageRoute, personOf, redirect } from "./page-response.ts";
 
 /** A next step, and where it is described. */
@@ -96,12 +97,18 @@ export const startPage = defineEndpoint({
   summary: "Show the start page.",
   async handle(
     context,
-    deps: Pick<Dependencies, "people" | "dashboard" | "clock" | "publicUrl" | "exampleModel">,
+    deps: Pick<
+      Dependencies,
+      "people" | "dashboard" | "clock" | "publicUrl" | "exampleModel" | "hasOllamaDoor"
+    >,
   ) {
     // Claude Code checks its base URL with HEAD before the first request, follows no redirect, and
     // wants 200 or 404 (2.1.329 asks /api/hello, earlier versions the base URL itself).
     if (context.request.method === "HEAD")
       return new Response(null, { headers: { ...context.headers, "content-type": htmlType } });
+    // Programs look for Ollama at its address alone; browsers ask for pages.
+    const asksForPage = context.request.headers.get("accept")?.includes("text/html") === true;
+    if (deps.hasOllamaDoor && !asksForPage) return runningResponse(context);
     const person = await personOf(context, deps);
     if (person === undefined) return redirect(context, "/sign-in");
     if (deps.dashboard.isOn) return redirect(context, "/dashboard");

@@ -252,10 +252,66 @@ describe("Home Assistant (home-assistant/core, components/ollama, 2026)", () => 
   });
 });
 
-test("the server says that it is running", async () => {
-  for (const method of ["GET", "HEAD"]) {
-    const response = await ask(method, "/ollama");
-    expect(response.status).toBe(200);
-    if (method === "GET") expect(await response.text()).toBe("Ollama is running");
+test("the server says that it is running, at its address alone to programs alone", async () => {
+  for (const path of ["/ollama", "/"])
+    for (const method of ["GET", "HEAD"]) {
+      const response = await ask(method, path);
+      expect([path, method, response.status]).toEqual([path, method, 200]);
+      if (method === "GET") expect(await response.text()).toBe("Ollama is running");
+    }
+  const page = await fetch(`${gateway.origin}/`, {
+    headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" },
+    redirect: "manual",
+  });
+  expect([page.status, page.headers.get("location")]).toEqual([303, "/sign-in"]);
+});
+
+test("models are loaded and unloaded where there are such, by every form of a duration", async () => {
+  for (const [keepAlive, reason] of [
+    [0, "unload"],
+    ["0", "unload"],
+    ["0s", "unload"],
+    ["0m", "unload"],
+    [undefined, "load"],
+    [-1, "load"],
+    ["10m", "load"],
+  ] as const)
+    for (const path of ["/api/generate", "/api/chat"])
+      expect([
+        keepAlive,
+        await answer("POST", path, { model, messages: [], keep_alive: keepAlive }),
+      ]).toMatchObject([keepAlive, { done: true, done_reason: reason }]);
+  const unknown = await ask("POST", "/api/generate", { model: "none" });
+  expect([unknown.status, typeof at(await unknown.json(), "error")]).toEqual([404, "string"]);
+});
+
+test("calls have ids, by which results are joined to them, and tokens their scores", async () => {
+  const user = { role: "user", content: "hello sandbox:calls=2" };
+  const whole = await answer("POST", "/api/chat", {
+    ...{ model, messages: [user], tools: [look], stream: false },
+  });
+  const calls = listAt(whole, "message.tool_calls");
+  const ids = calls.map((call) => textAt(call, "id"));
+  expect(new Set(ids).size).toBe(2);
+  const results = ids
+    .toReversed()
+    .map((id) => ({ role: "tool", tool_call_id: id, content: `of ${id}` }));
+  await answer("POST", "/api/chat", {
+    ...{ model, tools: [look], stream: false },
+    messages: [user, { role: "assistant", content: "", tool_calls: calls }, ...results],
+  });
+  const streamed = await lines("/api/chat", { model, messages: [user], tools: [look] });
+  const named = streamed.flatMap((line) => (at(line, "message.tool_calls") ?? []) as unknown[]);
+  expect(named.map((call) => typeof at(call, "id"))).toEqual(["string", "string"]);
+});
+
+test("what changes models of a machine is refused in Ollama's form", async () => {
+  for (const [method, path] of [
+    ["POST", "/api/pull"],
+    ["POST", "/ollama/api/create"],
+    ["DELETE", "/api/delete"],
+  ] as const) {
+    const response = await ask(method, path, { model });
+    expect([response.status, typeof at(await response.json(), "error")]).toEqual([404, "string"]);
   }
 });

@@ -22,6 +22,21 @@ interface OllamaAnswer {
   nowText(): string;
 }
 
+/** A call of a tool, whose arguments are text until it is whole. */
+interface Call {
+  id: string | undefined;
+  name: string;
+  arguments: string;
+}
+
+/** What a line says, or a whole answer. */
+interface Said {
+  content: string;
+  thinking?: string | undefined;
+  calls?: readonly Call[];
+  logprobs?: readonly JsonObject[] | undefined;
+}
+
 /** Nanoseconds of a millisecond, in which Ollama counts durations. */
 const nanosecondsPerMs = 1_000_000;
 
@@ -32,7 +47,7 @@ export class OllamaShaper {
   /** Clients read every line as JSON, so that there is no sign of life. */
   readonly pingFrame = "";
   private readonly answer: OllamaAnswer;
-  private readonly calls = new Map<number, { name: string; arguments: string }>();
+  private readonly calls = new Map<number, Call>();
   private firstMs: number | undefined;
   private finish: string | undefined;
   private usage: JsonObject = {};
@@ -49,12 +64,13 @@ export class OllamaShaper {
     this.note(completion, asString(choice.finish_reason));
     const calls = objectsIn(message.tool_calls).map((call) => {
       const { name, arguments: text } = asObject(call.function) ?? {};
-      return { name: String(name), arguments: String(text ?? "") };
+      return { id: asString(call.id), name: String(name), arguments: String(text ?? "") };
     });
     return this.last({
       content: asString(message.content) ?? "",
       thinking: thoughtOf(message),
       calls,
+      logprobs: logprobsOf(choice),
     });
   }
 
@@ -75,7 +91,8 @@ export class OllamaShaper {
     const thinking = thoughtOf(delta);
     if (content === "" && thinking === undefined) return "";
     this.firstMs ??= this.answer.nowMs();
-    return line({ ...this.head(), ...this.said({ content, thinking }), done: false });
+    const said = this.said({ content, thinking, logprobs: choice && logprobsOf(choice) });
+    return line({ ...this.head(), ...said, done: false });
   }
 
   done(): string {
@@ -96,8 +113,9 @@ export class OllamaShaper {
   private noteCall(call: JsonObject): void {
     const index = asNumber(call.index) ?? 0;
     const { name, arguments: text } = asObject(call.function) ?? {};
-    const known = this.calls.get(index) ?? { name: "", arguments: "" };
+    const known = this.calls.get(index) ?? { id: undefined, name: "", arguments: "" };
     this.calls.set(index, {
+      id: known.id ?? asString(call.id),
       name: known.name || (asString(name) ?? ""),
       arguments: known.arguments + (asString(text) ?? ""),
     });
@@ -107,24 +125,19 @@ export class OllamaShaper {
     return { model: this.answer.model, created_at: this.answer.nowText() };
   }
 
-  private said({
-    content,
-    thinking,
-    calls = [],
-  }: {
-    content: string;
-    thinking?: string | undefined;
-    calls?: readonly { name: string; arguments: string }[];
-  }): JsonObject {
+  private said({ content, thinking, calls = [], logprobs }: Said): JsonObject {
     const thought = thinking === undefined ? {} : { thinking };
-    if (this.answer.form === "generate") return { response: content, ...thought };
+    const scores = logprobs === undefined ? {} : { logprobs };
+    if (this.answer.form === "generate") return { response: content, ...thought, ...scores };
     return {
+      ...scores,
       message: {
         role: "assistant",
         content,
         ...thought,
         ...(calls.length > 0 && {
           tool_calls: calls.map((call) => ({
+            ...(call.id !== undefined && { id: call.id }),
             function: { name: call.name, arguments: parsedObject(call.arguments) },
           })),
         }),
@@ -132,7 +145,7 @@ export class OllamaShaper {
     };
   }
 
-  private last(said: Parameters<OllamaShaper["said"]>[0]): JsonObject {
+  private last(said: Said): JsonObject {
     const { startedMs, nowMs } = this.answer;
     const endMs = nowMs();
     const firstMs = this.firstMs ?? endMs;
@@ -154,6 +167,12 @@ export class OllamaShaper {
 }
 
 const line = (fields: JsonObject): string => `${JSON.stringify(fields)}\n`;
+
+/** Returns log probabilities of tokens, which have the same form here. */
+function logprobsOf(choice: JsonObject): readonly JsonObject[] | undefined {
+  const content = objectsIn(asObject(choice.logprobs)?.content);
+  return content.length === 0 ? undefined : content;
+}
 
 const thoughtOf = ({ reasoning, reasoning_content: content }: JsonObject): string | undefined =>
   asString(reasoning) || asString(content) || undefined;

@@ -20,9 +20,16 @@ interface ReshapedOllama {
 export const modelIdOf = (name: unknown): string =>
   typeof name === "string" ? name.replace(/:latest$/, "") : "";
 
-/** Returns whether a request only loads or unloads a model, which other providers do themselves. */
-export const asksForLoadAlone = (body: JsonObject): boolean =>
-  (asArray(body.messages) ?? []).length === 0 && (asString(body.prompt) ?? "") === "";
+/**
+ * Returns which of the two a request asks for that only loads or unloads a model, which providers
+ * do themselves; undefined for every other request.
+ */
+export function loadingAskedFor(body: JsonObject): "load" | "unload" | undefined {
+  if ((asArray(body.messages) ?? []).length > 0 || (asString(body.prompt) ?? "") !== "")
+    return undefined;
+  // A duration of zero is a number, or a text with a unit.
+  return /^0+(?:\.0+)?[a-z]*$/.test(String(body.keep_alive)) ? "unload" : "load";
+}
 
 /** Returns the chat request of `POST /api/chat`. */
 export const chatOfOllama = (body: JsonObject): ReshapedOllama => ({
@@ -85,6 +92,8 @@ function sharedFields(body: JsonObject): JsonObject {
     max_tokens: asNumber(body.max_tokens) ?? (most !== undefined && most > 0 ? most : undefined),
     tools: asArray(body.tools)?.length ? body.tools : undefined,
     response_format: formatOf(body.format),
+    logprobs: body.logprobs === true ? true : undefined,
+    top_logprobs: body.logprobs === true ? body.top_logprobs : undefined,
     reasoning: thinkingOf(body.think),
     provider: body.provider,
     models: body.models,
