@@ -9,6 +9,7 @@ import { type Documents, openDocuments } from "../documents/open-documents.ts";
 import type { Files } from "../files/open-files.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
 import { withDoor } from "../endpoints/runs/run-door.ts";
+import { withAzurePaths } from "../endpoints/doors/azure-deployments.ts";
 import { endpoints } from "../endpoints/index.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
 import { errorPage } from "../endpoints/pages/error-page.ts";
@@ -276,6 +277,7 @@ const dependenciesOf = (
   meterEvents: parts.meterEvents,
   inference: parts.inference,
   dashboard: openDashboard(settings.dashboard, tools.logger),
+  hasOllamaDoor: settings.doors?.["ollama"] !== undefined,
   consent: buildConsent(settings, { ...account, database: storage.database.withTables(), clock }),
   operations: parts.operations,
   entries: parts.entries,
@@ -435,7 +437,7 @@ function compileApp(
       tools.logger.error({ err: error }, "outcome of a change not written to the audit log"),
   });
   return compileRoutes({
-    endpoints,
+    endpoints: withAzurePaths(endpoints),
     dependencies,
     clock,
     guard,

@@ -138,7 +138,7 @@ export class InputReader {
     const request = parsedObject(bytes);
     if (request === undefined)
       return this.note(line, "invalid_json_line", "The line is not one JSON object.", null);
-    const { custom_id: customId, body } = request;
+    const { custom_id: customId, url, body } = request;
     if (typeof customId !== "string" || customId === "" || customId.length > 512)
       return this.note(line, "missing_required_parameter", "custom_id: is required.", "custom_id");
     if (this.customIds.has(customId))
@@ -151,7 +151,7 @@ export class InputReader {
     this.customIds.add(customId);
     if (request["method"] !== "POST")
       return this.note(line, "invalid_method", "method: must be POST.", "method");
-    if (request["url"] !== this.rule.endpoint)
+    if (url !== this.rule.endpoint && `/v1${String(url)}` !== this.rule.endpoint)
       return this.note(
         line,
         "mismatched_url",

@@ -57,11 +57,14 @@ export function refuseUnknownFields(
   });
 }
 
+/** The parameter by which Azure's clients name a version, on every request. */
+const versionParameter = "api-version";
+
 /** Refuses query parameters that an endpoint does not take. */
 export function refuseUnknownParameters(schema: ZodType | undefined, query: URLSearchParams): void {
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   for (const name of query.keys()) {
-    if (known.includes(name)) continue;
+    if (known.includes(name) || name === versionParameter) continue;
     throw new GatewayError(
       "bad_request",
       `${name}: ${unknownName(name, { known, kind: "parameter" })}`,

@@ -165,13 +165,13 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: ["include_usage", "stream_options"],
     why: "the form of completions asks for its usage as chat does",
   },
-  "src/inference/surfaces/converse/": {
+  "src/inference/surfaces/bedrock/": {
     names: [
       ...(fields["amazon-converse"] ?? []),
       ...(fields["anthropic-messages"] ?? []),
       "tool_choice",
     ],
-    why: "puts Converse's requests into the form of messages, and their answers back",
+    why: "puts Bedrock's requests into the form of messages, and their answers back",
   },
   "src/inference/surfaces/ollama/": {
     names: [
@@ -183,6 +183,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
       "stream_options",
       "tool_call_id",
       "tool_calls",
+      "top_logprobs",
     ],
     why: "a form of chat, which has its names",
   },

@@ -26,6 +26,14 @@ const lineEndpoints = [
   "/v1/images/edits",
 ] as const;
 
+/** The same as Azure's clients name them. */
+const azureLineEndpoints = [
+  "/chat/completions",
+  "/completions",
+  "/responses",
+  "/embeddings",
+] as const;
+
 type BatchDependencies = Pick<
   Dependencies,
   "batches" | "clock" | "files" | "inference" | "security"
@@ -53,7 +61,7 @@ export async function recipientsOf(
 
 const bodySchema = z.object({
   input_file_id: z.string(),
-  endpoint: z.enum(lineEndpoints),
+  endpoint: z.enum([...lineEndpoints, ...azureLineEndpoints]),
   completion_window: z.literal("24h"),
   metadata: z
     .record(z.string().max(64), z.string().max(512))
@@ -110,7 +118,7 @@ export const createBatch = defineEndpoint<
       workspaceId: workspace.id,
       keyId: key.id,
       form: "openai",
-      endpoint: body.endpoint,
+      endpoint: body.endpoint.startsWith("/v1/") ? body.endpoint : `/v1${body.endpoint}`,
       completionWindow: body.completion_window,
       windowMs: 24 * hourMs,
       inputFileId: file.id,

@@ -1,52 +1,66 @@
-import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
+import type { Endpoint } from "../../access/define-endpoint.ts";
 import { chatRequestSchema } from "../../inference/dialects/openai-chat/request-schema.ts";
-import { editMembers } from "../../platform/kernel/json/json-members.ts";
-import { outputCapHeader } from "../inference/answer-call.ts";
-import { chatReader, type ChatServices } from "../inference/chat-completions.ts";
-import { withEarlyStream } from "../inference/streams/early-stream.ts";
-import { inferenceBodyBytesMax, withCall, type CallReader } from "../inference/read-call.ts";
-import { inferenceHeaders } from "../inference/request-headers.ts";
-import { chatChunkSchema, chatCompletionSchema } from "../inference/streams/stream-events.ts";
-import { answerChat } from "../inference/tools/serve-dialogue.ts";
+import { chatCompletions, type ChatServices } from "../inference/chat-completions.ts";
 
-/** Returns the reader of a chat request whose path names its model. */
-const deploymentReader = (model: string): CallReader => ({
-  ...chatReader,
-  prepare: ({ text, body }) => ({
-    text: editMembers(text, new Map([["model", JSON.stringify(model)]])),
-    body: { ...body, model },
-  }),
-});
+/** Azure's path of a deployment. A slash in its name is encoded, or left as it is. */
+const deployments = ["/openai/deployments/:name", "/openai/deployments/:name/:slug"] as const;
 
 /** Serves chat at the path of Azure's clients, whose deployments are models or names of models. */
-export const azureChat = defineEndpoint<ChatServices>({
-  method: "POST",
-  path: "/openai/deployments/:name/chat/completions",
+export const azureChat: Endpoint<ChatServices> = {
+  ...chatCompletions,
+  path: `${deployments[0]}/chat/completions`,
+  alsoAt: [`${deployments[1]}/chat/completions`],
   base: "root",
-  access: { llmKey: true },
-  counting: "by-handler",
-  bodyBytesMax: inferenceBodyBytesMax,
   summary: "Create a chat completion at Azure's path.",
   description:
-    "For clients of Azure OpenAI: the deployment is the id of a model or one of the operator's names, a slash in it encoded. " +
-    "`api-version` is ignored. Send the key as `api-key` or as `Authorization: Bearer`.",
-  tag: "Inference",
+    "For clients of Azure OpenAI: the deployment is the id of a model or one of the operator's names. `api-version` is ignored. Send " +
+    "the key as `api-key` or as `Authorization: Bearer`. Below a deployment there are also `/completions`, `/embeddings`, " +
+    "`/images/generations`, `/images/edits`, `/audio/transcriptions`, `/audio/translations` and `/audio/speech`; below `/openai/v1` " +
+    "and `/openai` the endpoints of OpenAI's API that the gateway serves.",
   rawBody: chatRequestSchema.partial({ model: true }),
-  otherResponseTypes: ["text/event-stream"],
-  answerHeaders: outputCapHeader,
-  streamEvents: chatChunkSchema,
-  headers: inferenceHeaders,
-  response: chatCompletionSchema,
-  encodeError: openaiChat.encodeError,
-  async handle(context, dependencies) {
-    const reader = deploymentReader(context.param("name"));
-    return withCall(context, { reader, services: dependencies }, (call) =>
-      withEarlyStream(
-        context,
-        { call, dialect: openaiChat, inference: dependencies.inference },
-        async () => answerChat(context, call, dependencies),
-      ),
-    );
-  },
-});
+};
+
+/**
+ * The paths that Azure serves by deployment, beside chat's. Source: `_deployments_endpoints` of
+ * OpenAI's clients for Azure.
+ */
+const deployed: ReadonlySet<string> = new Set([
+  "/completions",
+  "/embeddings",
+  "/images/generations",
+  "/images/edits",
+  "/audio/transcriptions",
+  "/audio/translations",
+  "/audio/speech",
+  "/batches",
+]);
+
+/** Matches the paths of OpenAI's API that Azure's clients ask for. */
+const openaiPath = new RegExp(
+  `^/(?:${[
+    ...["chat/completions", "completions", "embeddings", "moderations"],
+    ...["images/(?:generations|edits)", "audio/\\w+", "models(?:/:\\w+){0,2}"],
+    "(?:responses|files|uploads|batches|realtime)(?:/.*)?",
+  ].join("|")})$`,
+);
+
+/** Returns the further paths of an endpoint for Azure's clients, by version and by date. */
+function azurePathsOf({ base, path }: Pick<Endpoint<never>, "base" | "path">): string[] {
+  if (base !== "api" || !openaiPath.test(path)) return [];
+  const below = deployed.has(path) ? deployments.map((place) => place + path) : [];
+  return [`/openai/v1${path}`, `/openai${path}`, ...below];
+}
+
+/**
+ * Returns the endpoints, those of OpenAI's API also at the paths of Azure's clients. Access,
+ * limits and records are those of the endpoint itself.
+ */
+export const withAzurePaths = <Dependencies>(
+  endpoints: readonly Endpoint<Dependencies>[],
+): readonly Endpoint<Dependencies>[] =>
+  endpoints.map((endpoint) => {
+    const paths = azurePathsOf(endpoint);
+    return paths.length === 0
+      ? endpoint
+      : { ...endpoint, alsoAt: [...(endpoint.alsoAt ?? []), ...paths] };
+  });

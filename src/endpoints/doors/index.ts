@@ -11,10 +11,14 @@ import { ollamaChat, ollamaGenerate } from "../ollama/chat.ts";
 import { ollamaEmbed, ollamaEmbeddings } from "../ollama/embed.ts";
 import { ollamaPs, ollamaShow, ollamaTags, ollamaVersion } from "../ollama/models.ts";
 import { ollamaOpenAiChat, ollamaRunning } from "../ollama/openai-chat.ts";
+import { ollamaOthers } from "../ollama/others.ts";
 import { azureChat } from "./azure-deployments.ts";
-import { bedrockConverse, bedrockConverseStream } from "./bedrock-converse.ts";
+import { bedrockConverse, bedrockConverseStream } from "./bedrock/converse.ts";
+import { bedrockCountTokens } from "./bedrock/count-tokens.ts";
+import { bedrockInvoke, bedrockInvokeStream } from "./bedrock/invoke.ts";
 import { completions } from "./completions.ts";
 import { passthroughs } from "./passthrough.ts";
+import { vertexMessages } from "./vertex-messages.ts";
 
 /** The endpoints for clients of forms that the gateway has no dialect of its own for, and Google's. */
 export const doors: readonly Endpoint<Dependencies>[] = [
@@ -22,6 +26,10 @@ export const doors: readonly Endpoint<Dependencies>[] = [
   azureChat,
   bedrockConverse,
   bedrockConverseStream,
+  bedrockInvoke,
+  bedrockInvokeStream,
+  bedrockCountTokens,
+  vertexMessages,
   ollamaChat,
   ollamaGenerate,
   ollamaTags,
@@ -32,6 +40,7 @@ export const doors: readonly Endpoint<Dependencies>[] = [
   ollamaEmbeddings,
   ollamaOpenAiChat,
   ollamaRunning,
+  ...ollamaOthers,
   geminiMethod,
   geminiMethodOfId,
   geminiMethodOfSlug,

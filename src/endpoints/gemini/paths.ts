@@ -4,7 +4,13 @@ import { pathOf, type HttpRequest } from "../../http/request-context.ts";
  * Roots under which Google's clients look for its API: their versions name different ones, and a
  * base URL may have a path of its own.
  */
-const roots = ["/v1beta", "/v1alpha", "/gemini/v1beta", "/gemini/v1", "/gemini/v1alpha"] as const;
+const roots = [
+  ...["/v1beta", "/v1alpha", "/v1beta1"],
+  ...["/gemini/v1beta", "/gemini/v1", "/gemini/v1alpha"],
+] as const;
+
+/** Where Vertex AI has models, in the version that is no root of Google's alone. */
+const vertexModels = "/v1/projects/:project/locations/:location/publishers/:publisher/models/*";
 
 /** Returns a path below every root but the first, which documents list. */
 const below = (path: string): string[] => roots.slice(1).map((root) => root + path);
@@ -17,7 +23,10 @@ const below = (path: string): string[] => roots.slice(1).map((root) => root + pa
 export const methodPaths = {
   base: "root",
   path: "/v1beta/models/:model",
-  alsoAt: ["/v1beta/models/*", ...below("/models/*"), ...roots.map((root) => `${root}/*`)],
+  alsoAt: [
+    ...["/v1beta/models/*", vertexModels, ...below("/models/*")],
+    ...roots.map((root) => `${root}/*`),
+  ],
 } as const;
 
 /** The path of a model without a method. */
@@ -67,9 +76,12 @@ export function modelMethodOf(request: Pick<HttpRequest, "url">): ModelMethod {
 /** Returns the model of a path without a method. */
 export const modelOf = (request: Pick<HttpRequest, "url">): string =>
   decoded(pathOf(request))
-    .replace(/^.*?\/v1(?:beta|alpha)?\//, "")
+    .replace(/^.*?\/v1(?:beta1?|alpha)?\//, "")
+    .replace(/^projects\/[^/]+\/locations\/[^/]+\//, "")
     .replace(/^(?:models\/)+/, "")
-    .replace(/^publishers\/[^/]+\/models\//, "");
+    .replace(/^publishers\/google\/models\//, "")
+    // The client for Vertex AI writes the owner of an id as its publisher.
+    .replace(/^publishers\/([^/]+)\/models\//, "$1/");
 
 function decoded(path: string): string {
   try {

@@ -41,20 +41,28 @@ export const messagesReader: CallReader = {
   dialectHeaders: ["anthropic-version", "anthropic-beta", ...anthropicMessages.providerHeaders],
 };
 
+/** What answering a message needs: what every call does, and the tools that run here. */
+export type MessagesServices = CallServices &
+  Pick<
+    Dependencies,
+    "documents" | "upstreamServers" | "toolCalls" | "maxToolRounds" | "search" | "publicUrl"
+  >;
+
+/** A whole answer. */
+export const messageSchema = () =>
+  z.looseObject({
+    id: z.string(),
+    type: z.literal("message"),
+    role: z.literal("assistant"),
+    model: z.string(),
+    content: z.array(z.looseObject({ type: z.string() })),
+    stop_reason: z.string().nullable(),
+    usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.number() }),
+  });
+
 /** Serves Anthropic's Messages dialect, whole or streamed, on any model of the catalog. */
 export const messages = defineEndpoint<
-  CallServices &
-    Pick<
-      Dependencies,
-      | "ledger"
-      | "generations"
-      | "documents"
-      | "upstreamServers"
-      | "toolCalls"
-      | "maxToolRounds"
-      | "search"
-      | "publicUrl"
-    >
+  MessagesServices & Pick<Dependencies, "ledger" | "generations">
 >({
   method: "POST",
   path: "/messages",
@@ -72,16 +80,7 @@ export const messages = defineEndpoint<
   headers: messagesHeaders,
   answerHeaders: outputCapHeader,
   streamEvents: messageEventSchema,
-  response: () =>
-    z.looseObject({
-      id: z.string(),
-      type: z.literal("message"),
-      role: z.literal("assistant"),
-      model: z.string(),
-      content: z.array(z.looseObject({ type: z.string() })),
-      stop_reason: z.string().nullable(),
-      usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), cost: z.number() }),
-    }),
+  response: messageSchema,
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     return withCall(context, { reader: messagesReader, services: dependencies }, async (call) => {

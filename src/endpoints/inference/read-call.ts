@@ -30,6 +30,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { bodyInRun, runNamedIn } from "../runs/run-body.ts";
 import { backgroundLine } from "./answer-call.ts";
 import { conversationOf } from "./conversation-name.ts";
+import { withModelInPath } from "./path-model.ts";
 import { senderOf } from "./request-sender.ts";
 
 /**
@@ -421,9 +422,9 @@ export interface SurfaceBody {
 }
 
 /** Reads the body of a request on a surface other than chat. Throws `GatewayError`. */
-export async function readSurfaceBody({ request }: RequestContext): Promise<SurfaceBody> {
-  const text = await readJsonText(request, inferenceBodyBytesMax);
-  return { text, body: parseJsonObject(text) };
+export async function readSurfaceBody(context: RequestContext): Promise<SurfaceBody> {
+  const text = await readJsonText(context.request, inferenceBodyBytesMax);
+  return withModelInPath(context, { text, body: parseJsonObject(text) });
 }
 
 /**

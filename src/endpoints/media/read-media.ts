@@ -11,6 +11,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { SpooledContent } from "../../platform/spool/spool.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { withStoredUploads } from "./stored-uploads.ts";
+import { modelInPath } from "../inference/path-model.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 
 /** The request headers of calls that make something. */
@@ -66,8 +67,9 @@ export async function readMedia(
     ? await readForm(context, { services, limits })
     : await readJson(context, limits);
   try {
+    const model = modelInPath(context);
     return await completed(context, {
-      read,
+      read: model === undefined ? read : { ...read, body: { ...read.body, model } },
       services,
       settings,
       fileBytesMax: limits.fileBytesMax,

@@ -102,6 +102,34 @@ describe.skipIf(missing !== undefined)(
       expect(stage.upstream.requests.at(-1)?.json()).toMatchObject({ max_tokens: 4096 });
     });
 
+    test.each<[cloud: string, variables: () => Record<string, string>]>([
+      [
+        "Amazon Bedrock",
+        () => ({
+          CLAUDE_CODE_USE_BEDROCK: "1",
+          ANTHROPIC_BEDROCK_BASE_URL: stage.gateway.origin,
+          AWS_BEARER_TOKEN_BEDROCK: testLlmKey,
+          AWS_REGION: "us-east-1",
+        }),
+      ],
+      [
+        "Vertex AI",
+        () => ({
+          CLAUDE_CODE_USE_VERTEX: "1",
+          CLAUDE_CODE_SKIP_VERTEX_AUTH: "1",
+          ANTHROPIC_VERTEX_BASE_URL: `${stage.gateway.origin}/v1`,
+          ANTHROPIC_VERTEX_PROJECT_ID: "any",
+          CLOUD_ML_REGION: "us-east5",
+          ANTHROPIC_CUSTOM_HEADERS: `Authorization: Bearer ${testLlmKey}`,
+        }),
+      ],
+    ])("completes a task when it is set to %s", async (_, variables) => {
+      stage.upstream.say({ text: ["I will write it."], calls: [call] }, { text: [written] });
+      const done = await run(modelIn("openai-chat"), variables());
+      expect(done.files.get("note.txt")).toBe("made by a tool\n");
+      expect(done.events.at(-1)).toMatchObject({ is_error: false, result: written });
+    });
+
     test("accepts its key as x-api-key", async () => {
       stage.upstream.say({ text: ["Hello."] });
       const done = await run(modelIn("openai-chat"), { ANTHROPIC_API_KEY: testLlmKey });

@@ -3,6 +3,10 @@ import type { ContractRow } from "./credential-contract.ts";
 
 const model = "acme/nothing";
 
+const bedrockVerbs = [
+  ...["converse", "converse-stream", "invoke", "invoke-with-response-stream", "count-tokens"],
+];
+
 /** Rows of the paths that other vendors' clients ask for: Claude Code's, Ollama's and Google's. */
 export const doors: Record<string, ContractRow> = {
   ...claudeCode,
@@ -14,11 +18,17 @@ export const doors: Record<string, ContractRow> = {
     accepted: 400,
   },
   ...Object.fromEntries(
-    ["converse", "converse-stream"].map((verb) => [
+    bedrockVerbs.map((verb) => [
       `POST /model/:id/${verb}`,
       { llm: true, base: "root", path: `/model/none/${verb}`, accepted: 400 } as const,
     ]),
   ),
+  "POST /v1/projects/:project/locations/:location/publishers/anthropic/models/:model": {
+    llm: true,
+    base: "root",
+    path: "/v1/projects/p/locations/l/publishers/anthropic/models/nothing:rawPredict",
+    accepted: 400,
+  },
   "POST /api/chat": { llm: true, base: "root" },
   "POST /api/generate": { llm: true, base: "root" },
   "GET /api/tags": { llm: true, base: "root" },
@@ -29,6 +39,8 @@ export const doors: Record<string, ContractRow> = {
   "POST /api/embeddings": { llm: true, base: "root", accepted: 400 },
   "POST /ollama/v1/chat/completions": { llm: true, base: "root", accepted: 400 },
   "GET /ollama": { without: "open", base: "root" },
+  "POST /api/pull": { without: "open", base: "root", accepted: 404 },
+  "DELETE /api/delete": { without: "open", base: "root", accepted: 404 },
   "POST /v1beta/models/:model": {
     llm: true,
     base: "root",

@@ -1,4 +1,3 @@
-import { EventStreamCodec } from "@smithy/eventstream-codec";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import {
@@ -6,6 +5,7 @@ import {
   type StrictUpstream,
 } from "../../support/strict-vendors/strict-upstream.ts";
 import { at, listAt } from "../api/at.ts";
+import { amazonEvents } from "./support/amazon-events.ts";
 
 const model = "anthropic/claude-sonnet-4-5";
 const sandbox = "sandbox/chat:free";
@@ -45,28 +45,6 @@ const ask = (
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify(body),
   });
-
-/** Returns the events of a binary stream, each by its name. */
-async function eventsOf(response: Response): Promise<{ type: string; payload: unknown }[]> {
-  expect(response.headers.get("content-type")).toBe("application/vnd.amazon.eventstream");
-  const codec = new EventStreamCodec(
-    (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8")),
-    (text) => Buffer.from(text),
-  );
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  const events: { type: string; payload: unknown }[] = [];
-  for (let start = 0; start < bytes.byteLength; ) {
-    const length = new DataView(bytes.buffer, start).getUint32(0);
-    const { headers, body } = codec.decode(bytes.subarray(start, start + length));
-    const name = headers[":event-type"] ?? headers[":exception-type"];
-    events.push({
-      type: String(name?.value),
-      payload: JSON.parse(Buffer.from(body).toString("utf8")),
-    });
-    start += length;
-  }
-  return events;
-}
 
 const hello = { messages: [{ role: "user", content: [{ text: "hello" }] }] };
 const look = {
@@ -157,7 +135,7 @@ test("a whole conversation reaches Claude block by block, and its answer comes b
 
 test("a stream is Amazon's binary events, on any model, and says the same", async () => {
   const whole: unknown = await (await ask(sandbox, hello)).json();
-  const events = await eventsOf(await ask(sandbox, hello, { verb: "converse-stream" }));
+  const events = await amazonEvents(await ask(sandbox, hello, { verb: "converse-stream" }));
   expect(events[0]).toEqual({ type: "messageStart", payload: { role: "assistant" } });
   expect(events.slice(-2).map(({ type }) => type)).toEqual(["messageStop", "metadata"]);
   const text = events.map(({ payload }) => at(payload, "delta.text") ?? "").join("");
@@ -171,7 +149,7 @@ test("tools and thoughts are streamed in their own blocks", async () => {
     toolConfig: { tools: [look] },
     additionalModelRequestFields: { thinking: { type: "enabled", budget_tokens: 1_024 } },
   };
-  const events = await eventsOf(await ask(sandbox, asked, { verb: "converse-stream" }));
+  const events = await amazonEvents(await ask(sandbox, asked, { verb: "converse-stream" }));
   const starts = events.filter(({ type }) => type === "contentBlockStart");
   expect(starts.map(({ payload }) => at(payload, "start.toolUse.name"))).toEqual(["look", "look"]);
   const inputs = new Map<unknown, string>();

@@ -11,17 +11,20 @@ export function missingPackage(group: string, name: string): string | undefined 
 }
 
 /**
- * Runs a Python script with the packages of a group. Returns the JSON that it prints; throws with
- * what it wrote to stderr where it fails.
+ * Runs a Python script with the packages of one group or of several. Returns the JSON that it
+ * prints; throws with what it wrote to stderr where it fails.
  */
 export async function runScript(
   path: string,
-  { group, parameters }: { group: string; parameters: readonly string[] },
+  { group, parameters }: { group: string | readonly string[]; parameters: readonly string[] },
 ): Promise<unknown> {
   const child = Bun.spawn(["python3", path, ...parameters], {
     env: {
       PATH: process.env["PATH"] ?? "",
-      PYTHONPATH: join(testClientsFolder, group),
+      PYTHONPATH: [group]
+        .flat()
+        .map((each) => join(testClientsFolder, each))
+        .join(":"),
       PYTHONDONTWRITEBYTECODE: "1",
       // Its list of prices is read from the package and not from the internet.
       LITELLM_LOCAL_MODEL_COST_MAP: "True",

@@ -20,6 +20,7 @@ const lossHeader = lowerBrandHeader("Translation-Loss");
 
 const querySchema = z.looseObject({
   model: z.string().optional().describe("Model of the session, which it cannot change."),
+  deployment: z.string().optional().describe("The model, as Azure's clients name it."),
   intent: z
     .string()
     .optional()
@@ -72,7 +73,7 @@ export const realtime = defineEndpoint<SessionParts>({
         ? query.get("intent") === "transcription"
         : secret.session["type"] === "transcription";
     if (secret?.session["type"] === "translation") throw wrongSecret("/realtime/translations");
-    const model = secret?.model ?? query.get("model") ?? "";
+    const model = secret?.model ?? query.get("model") ?? query.get("deployment") ?? "";
     if (model === "" && !transcribes)
       throw new GatewayError("bad_request", "model: name the model of the session in the query.", {
         param: "model",

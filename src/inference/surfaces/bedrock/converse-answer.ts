@@ -1,11 +1,17 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import { asNumber, asObject, asString, objectsIn } from "../../dialects/shared/wire-fields.ts";
 
-/** An event of a Converse stream, or an exception that ends it. */
-export interface ConverseEvent {
+/** An event of a stream of Bedrock's, or an exception that ends it. */
+export interface BedrockEvent {
   type: string;
   isException: boolean;
   payload: JsonObject;
+}
+
+/** Turns the events of one Messages stream into those of a stream of Bedrock's. */
+export interface BedrockShaper {
+  /** Returns the events for one of Messages. */
+  events(event: JsonObject): BedrockEvent[];
 }
 
 const stopReasons: Readonly<Record<string, string>> = {
@@ -77,8 +83,15 @@ const exceptions: Readonly<Record<string, string>> = {
   api_error: "internalServerException",
 };
 
+/** Returns the exception for an error event of Messages. */
+export function exceptionOf(event: JsonObject): BedrockEvent {
+  const { type, message } = asObject(event.error) ?? {};
+  const name = exceptions[asString(type) ?? ""] ?? "modelStreamErrorException";
+  return { type: name, isException: true, payload: { message: message ?? "" } };
+}
+
 /** Turns the events of one Messages stream into those of Converse. */
-export class ConverseShaper {
+export class ConverseShaper implements BedrockShaper {
   private readonly latencyMs: () => number;
   private usage: JsonObject = {};
   private stopReason: JsonValue | undefined;
@@ -88,8 +101,7 @@ export class ConverseShaper {
     this.latencyMs = latencyMs;
   }
 
-  /** Returns the events for one of Messages. */
-  events(event: JsonObject): ConverseEvent[] {
+  events(event: JsonObject): BedrockEvent[] {
     const contentBlockIndex = event.index;
     switch (event.type) {
       case "message_start":
@@ -126,18 +138,15 @@ export class ConverseShaper {
             metrics: { latencyMs: this.latencyMs() },
           }),
         ];
-      case "error": {
-        const { type, message } = asObject(event.error) ?? {};
-        const name = exceptions[asString(type) ?? ""] ?? "modelStreamErrorException";
-        return [{ type: name, isException: true, payload: { message: message ?? "" } }];
-      }
+      case "error":
+        return [exceptionOf(event)];
       default:
         return [];
     }
   }
 }
 
-const told = (type: string, payload: JsonObject): ConverseEvent => ({
+const told = (type: string, payload: JsonObject): BedrockEvent => ({
   type,
   isException: false,
   payload,
