@@ -11,6 +11,7 @@ import type { Dependencies } from "../endpoints/dependencies.ts";
 import { withDoor } from "../endpoints/runs/run-door.ts";
 import { withAzurePaths } from "../endpoints/doors/azure-deployments.ts";
 import { endpoints } from "../endpoints/index.ts";
+import { missingBelowPages } from "../endpoints/ops/documentation.ts";
 import { screenAtRoot } from "../endpoints/pages/dashboard.ts";
 import { errorPage } from "../endpoints/pages/error-page.ts";
 import { clientAddressReader, encryptionReader } from "../http/request-context.ts";
@@ -444,7 +445,8 @@ function compileApp(
     sockets: settings.sockets?.enabled ?? true,
     publicUrl: settings.publicUrl,
     errorPage,
-    pageElsewhere: (context) => screenAtRoot(context, dependencies),
+    pageElsewhere: (context) =>
+      screenAtRoot(context, dependencies) ?? missingBelowPages(context, dependencies),
     clientAddress: (request) => addressOf(request, request.peerAddress),
     isEncrypted: (request) => encrypted(request, request.peerAddress),
     onError(error, context) {

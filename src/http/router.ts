@@ -71,10 +71,10 @@ interface RouterOptions<Dependencies, Caller> {
     answer: { context: RequestContext<unknown, Caller>; headers: Readonly<Record<string, string>> },
   ): Response | undefined;
   /**
-   * Redirects a person's browser to the page for a path that no endpoint has; undefined where there
-   * is no such page.
+   * Returns the page of a person's browser for a path that no endpoint has, or a redirect to it;
+   * undefined where there is no such page.
    */
-  pageElsewhere(context: RequestContext<unknown, Caller>): Response | undefined;
+  pageElsewhere(context: RequestContext<unknown, Caller>): Response | Promise<Response> | undefined;
   /** Called when an endpoint begins to work on a request. */
   onBegin(): void;
   /**

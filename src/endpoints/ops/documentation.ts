@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
+import { pathOf } from "../../http/request-context.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { personOf, redirect } from "../pages/page-response.ts";
@@ -41,6 +42,39 @@ const siteHeaders = (type: string): Record<string, string> => ({
   "referrer-policy": "same-origin",
 });
 
+const isBrowser = ({ request }: RequestContext<unknown>): boolean =>
+  request.headers.get("accept")?.includes("text/html") ?? false;
+
+/** Returns the page that a browser sees at an unknown address, with the navigation of the others. */
+async function missingResponse(
+  context: RequestContext<unknown>,
+  { documentation }: Pick<SiteDependencies, "documentation">,
+  path: string,
+): Promise<Response> {
+  const { text, type } = (await documentation()).missing(path);
+  return new Response(text, {
+    status: 404,
+    headers: { ...context.headers, ...siteHeaders(type) },
+  });
+}
+
+/** Matches paths below those of pages. */
+const deeperPath = /^\/docs\/([^/]+\/[^/]+\/[^/].*)$/;
+
+/**
+ * Returns the page for a browser that opens an address deeper than any page of the documentation;
+ * undefined for everything else.
+ */
+export function missingBelowPages(
+  context: RequestContext,
+  deps: Pick<SiteDependencies, "documentation">,
+): Promise<Response> | undefined {
+  const { method } = context.request;
+  if ((method !== "GET" && method !== "HEAD") || !isBrowser(context)) return undefined;
+  const path = deeperPath.exec(pathOf(context.request))?.[1];
+  return path === undefined ? undefined : missingResponse(context, deps, path);
+}
+
 async function siteResponse(
   context: RequestContext<unknown>,
   deps: SiteDependencies,
@@ -49,14 +83,7 @@ async function siteResponse(
   const site = await deps.documentation();
   const file = site.file(path);
   if (file === undefined) {
-    const isBrowser = context.request.headers.get("accept")?.includes("text/html") ?? false;
-    if (isBrowser) {
-      const { text, type } = site.missing(path);
-      return new Response(text, {
-        status: 404,
-        headers: { ...context.headers, ...siteHeaders(type) },
-      });
-    }
+    if (isBrowser(context)) return missingResponse(context, deps, path);
     throw new GatewayError(
       "not_found",
       "The documentation has no such page. The list is at /docs.",

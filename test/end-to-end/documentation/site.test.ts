@@ -281,9 +281,14 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     await page.getByRole("main").getByRole("link", { name: "Budgets", exact: true }).click();
     await page.waitForURL(`${gateway.origin}/docs/guides/budgets`);
     await page.close();
-    const plain = await fetch(`${gateway.origin}/docs/guides/budget-alerts`);
-    expect(plain.status).toBe(404);
-    expect(await plain.json()).toMatchObject({ error: { code: "not_found" } });
+    for (const path of ["guides/budget-alerts", "guides/budgets/alerts", "a/b/c/d"]) {
+      const plain = await fetch(`${gateway.origin}/docs/${path}`);
+      expect(plain.status).toBe(404);
+      expect(await plain.json()).toMatchObject({ error: { code: "not_found" } });
+      const shown = await fetch(plain.url, { headers: { accept: "text/html,*/*;q=0.8" } });
+      expect(shown.status).toBe(404);
+      expect(await shown.text()).toContain("No such page");
+    }
   });
 
   test("sends an operation as the person who is signed in, and offers it to no other", async () => {
