@@ -30,6 +30,7 @@ const read = [
   "GET /analytics/generations/histogram",
   "GET /analytics/errors",
   "GET /analytics/usage",
+  "GET /analytics/usage/parts",
   "GET /generation/{id}/explain",
   "GET /generation/content",
   "GET /health",

@@ -187,6 +187,7 @@ import { responses } from "./inference/responses/responses.ts";
 import { realtimeEndpoints } from "./inference/sockets/realtime/index.ts";
 import { responsesSocket } from "./inference/sockets/responses-socket.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
+import { usageParts } from "./insights/usage-parts.ts";
 import {
   errorAnalytics,
   generationAnalytics,
@@ -479,6 +480,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   healthHistory,
   networkStatistics,
   usageAnalytics,
+  usageParts,
   activityAnalytics,
   generationAnalytics,
   generationHistogram,

@@ -46,6 +46,22 @@ export interface RecordUsage {
   countedFromMs: number | undefined;
 }
 
+/** How much of a part of usage the records of a range have, at one price. */
+export interface PartSum {
+  /** A part of usage, or `request` for the requests themselves. */
+  part: string;
+  quantity: number;
+  /** The records that have some of it. */
+  requests: number;
+  /** The price as records keep it; undefined where nothing was charged. */
+  price: Readonly<Record<string, string>> | undefined;
+}
+
+interface PartRow extends Record<string, unknown> {
+  part: string;
+  price: string | null;
+}
+
 interface SumsRow extends Record<string, unknown> {
   bucket: number | string;
   cost_nano: number | string | bigint;
@@ -75,8 +91,57 @@ export class RecordUsageStore {
     if (rows.length > rowsAnsweredMax) return undefined;
     return {
       lines: rows.map((row) => lineOf(row, query)),
-      countedFromMs: await this.countedFrom(query),
+      countedFromMs: await this.countedFrom(query.workspaceId, {
+        low: lowestIdAt(startOf(query, lengthMs)),
+        end: lowestIdAt(endOf(query, lengthMs)),
+      }),
     };
+  }
+
+  /**
+   * Returns the parts of usage of a range, each price by itself, in one read of at most
+   * `rowsReadMax` records.
+   */
+  async parts(
+    range: Pick<RecordUsageQuery, "workspaceId" | "fromMs" | "toMs">,
+  ): Promise<{ sums: PartSum[]; countedFromMs: number | undefined }> {
+    if (this.commits.pendingCount > 0) await this.commits.flush();
+    const window = { low: lowestIdAt(range.fromMs), end: lowestIdAt(range.toMs) };
+    const { rows } = await this.partsSql(range.workspaceId, window).execute(this.database);
+    return {
+      sums: rows.map(({ part, price, ...row }) => ({
+        part,
+        quantity: Number(row["quantity"]),
+        requests: Number(row["requests"]),
+        price: price === null ? undefined : (JSON.parse(price) as Record<string, string>),
+      })),
+      countedFromMs: await this.countedFrom(range.workspaceId, window),
+    };
+  }
+
+  private partsSql(
+    workspaceId: string,
+    { low, end }: { low: string; end: string },
+  ): RawBuilder<PartRow> {
+    const within = sql`from generations
+      where workspace_id = ${workspaceId} and id >= ${low} and id < ${end}
+      order by id desc limit ${sql.lit(rowsReadMax)}`;
+    // Each record has a part for itself, since some are charged by the request.
+    const lines =
+      this.kind === "sqlite"
+        ? sql`(select detail, case when cost_nano > 0 and json_extract(detail, '$.credentialSource') is null
+            then json_extract(detail, '$.price') end as price ${within}) as newest,
+          json_each(json_set(coalesce(json_extract(detail, '$.usage'), '{}'), '$.request', 1)) as line`
+        : sql`(select document, case when cost_nano > 0 and document ->> 'credentialSource' is null
+            then document ->> 'price' end as price
+            from (select cost_nano, case when position('\\u0000' in detail) = 0 then detail::json end as document
+              ${within}) as newest) as charged,
+          lateral (select key, cast(value as bigint) as value from json_each_text(document -> 'usage')
+            union all select 'request', 1) as line`;
+    return sql<PartRow>`
+      select line.key as part, price, sum(line.value) as quantity,
+        sum(case when line.value > 0 then 1 else 0 end) as requests
+      from ${lines} group by 1, 2 having sum(line.value) > 0`;
   }
 
   /** Returns the query of `sums`: one range of the primary key, from its end. */
@@ -113,13 +178,15 @@ export class RecordUsageStore {
     return sql`coalesce(${value}, '')`;
   }
 
-  private async countedFrom(query: RecordUsageQuery): Promise<number | undefined> {
-    const lengthMs = intervals[query.interval];
+  private async countedFrom(
+    workspaceId: string,
+    { low, end }: { low: string; end: string },
+  ): Promise<number | undefined> {
     const {
       rows: [row],
     } = await sql<{ id: string }>`
-      select id from generations where workspace_id = ${query.workspaceId}
-        and id >= ${lowestIdAt(startOf(query, lengthMs))} and id < ${lowestIdAt(endOf(query, lengthMs))}
+      select id from generations where workspace_id = ${workspaceId}
+        and id >= ${low} and id < ${end}
       order by id desc limit 1 offset ${sql.lit(rowsReadMax)}`.execute(this.database);
     return row && timeOfId(row.id);
   }

@@ -809,6 +809,18 @@ export interface Answers {
       "bucket": string;
     })[];
   };
+  "GET /analytics/usage/parts": {
+    "object": "list";
+    "from": string;
+    "to": string;
+    "counted_from": string | null;
+    "data": readonly ({
+      "part": string;
+      "quantity": number;
+      "requests": number;
+      "cost": number;
+    })[];
+  };
   "GET /generation/{id}/explain": {
     "id": string;
     "object": "charge_explanation";

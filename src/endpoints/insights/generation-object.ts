@@ -16,8 +16,7 @@ export interface ChargeLineObject {
 }
 
 /** Returns the price vector that a record was charged with, from its stored text. */
-function priceOf(price: Record<string, string> | null): PriceVector | undefined {
-  if (price === null) return undefined;
+export function priceVectorOf(price: Readonly<Record<string, string>>): PriceVector {
   const entries = Object.entries(price).map(([part, text]) => [
     part,
     picoPerTokenFromUsdPerMillion(text) ?? 0n,
@@ -30,15 +29,18 @@ function priceOf(price: Record<string, string> | null): PriceVector | undefined 
  * usage.
  */
 export function chargeLines(record: GenerationRecord): ChargeLineObject[] {
-  const base = priceOf(record.detail.price);
+  const { price } = record.detail;
   // What a provider key paid for was not charged.
   if (
-    base === undefined ||
+    price === null ||
     record.model.endsWith(":free") ||
     record.detail.credentialSource !== undefined
   )
     return [];
-  return explainCharge({ version: "", base }, record.detail.usage as Usage).map((line) => ({
+  return explainCharge(
+    { version: "", base: priceVectorOf(price) },
+    record.detail.usage as Usage,
+  ).map((line) => ({
     part: line.part,
     quantity: line.quantity,
     usd_per_million:

@@ -476,6 +476,7 @@ export const contract: Record<string, ContractRow> = {
   "GET /analytics/network": { without: "open" },
   "POST /session/playground-key": { session: true },
   "GET /analytics/usage": { scope: "read:analytics" },
+  "GET /analytics/usage/parts": { scope: "read:analytics" },
   "GET /analytics/activity": { scope: "read:analytics" },
   "GET /analytics/generations": { scope: "read:analytics" },
   "GET /analytics/generations/histogram": { scope: "read:analytics" },

@@ -87,6 +87,7 @@ const granted: Partial<Record<Scope, readonly string[]>> = {
   "read:credits": ["GET /credits"],
   "read:analytics": [
     "GET /analytics/usage",
+    "GET /analytics/usage/parts",
     "GET /analytics/activity",
     "GET /analytics/generations",
     "GET /analytics/spend",

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { acme } from "../../support/gateway.ts";
+import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, listAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
@@ -6,8 +8,11 @@ import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-worksp
 
 describe.each(allEngines)("usage by what requests say of themselves, on %s", (_, freshUrl) => {
   let stage: TwoWorkspaces;
+  let upstream: FaultUpstream;
   beforeAll(async () => {
-    stage = await startTwoWorkspaces(freshUrl, { sandbox: true });
+    upstream = await startFaultUpstream();
+    const providers = [acme(upstream.baseUrl)];
+    stage = await startTwoWorkspaces(freshUrl, { sandbox: true, providers });
     const ask = async (body: object, headers: Record<string, string> = {}): Promise<void> => {
       const answer = await stage
         .gateway()
@@ -24,7 +29,10 @@ describe.each(allEngines)("usage by what requests say of themselves, on %s", (_,
     await ask({ user: "ada", metadata: { team: "red" }, session_id: "s-1" }, desk);
     await ask({ user: "ada" }, { "x-service-customer": "grace" });
   }, 240_000);
-  afterAll(() => stage.stop());
+  afterAll(async () => {
+    await stage.stop();
+    upstream.stop();
+  });
 
   const linesBy = async (group: string): Promise<readonly [unknown, unknown][]> => {
     const answer = await stage.own("GET", `/analytics/usage?group_by=${group}`);
@@ -73,6 +81,42 @@ describe.each(allEngines)("usage by what requests say of themselves, on %s", (_,
     expect(await read("group_by=customer,model")).toBe(counted);
     expect(await read("group_by=customer&time_zone=Asia/Tokyo")).toBe(counted);
     expect(await read("group_by=app&interval=hour")).toBe(counted);
+  });
+
+  test("sums each part of the usage with its charge, as the explanations of the requests have it", async () => {
+    const { gateway } = stage;
+    for (const body of [chatRequest(), chatRequest({ stream: true })])
+      await (await gateway().post("/chat/completions", body)).text();
+    const picture = { model: "sandbox/image:free", prompt: "A mill", n: 2 };
+    expect((await gateway().post("/images/generations", picture)).status).toBe(200);
+    const { data: shown } = (await (await stage.own("GET", "/analytics/usage/parts")).json()) as {
+      data: { part: string; quantity: number; requests: number; cost: number }[];
+    };
+    const records = listAt(await (await stage.own("GET", "/analytics/generations")).json(), "data");
+    const lines = new Map<string, number>();
+    for (const record of records) {
+      const path = `/generation/${String(at(record, "id"))}/explain`;
+      for (const line of listAt(await (await stage.own("GET", path)).json(), "lines")) {
+        const part = String(at(line, "part"));
+        lines.set(part, (lines.get(part) ?? 0) + Number(at(line, "amount_usd")));
+      }
+    }
+    expect(lines.size).toBeGreaterThan(1);
+    const charged = shown.filter(({ cost }) => cost > 0);
+    expect(charged.map(({ part }) => part).sort()).toEqual(
+      [...lines].flatMap(([part, cost]) => (cost > 0 ? [part] : [])).sort(),
+    );
+    for (const { part, cost } of charged) expect(cost).toBeCloseTo(lines.get(part) ?? 0, 8);
+    expect(shown.find(({ part }) => part === "outputImages")).toEqual({
+      part: "outputImages",
+      quantity: 2,
+      requests: 1,
+      cost: 0,
+    });
+    const foreign = await stage.stranger("GET", "/analytics/usage/parts");
+    expect(listAt(await foreign.json(), "data")).toEqual([]);
+    const refused = await stage.own("GET", "/analytics/usage/parts?from=2024-01-01&to=2026-01-01");
+    expect((await errorOf(refused)).message).toStartWith("from: must be at most 366 days");
   });
 
   test("shows a workspace nothing of another, and refuses groups that it does not know", async () => {
