@@ -100,7 +100,8 @@ const noticesHtml = (notices: StatusFacts["notices"]): Html =>
 const providersHtml = (providers: StatusFacts["providers"]): Html =>
   providers.length === 0
     ? html`<p>No provider has been called yet.</p>`
-    : html`${providers.map((provider) => html`<h3>${provider.id}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}`;
+    : html`<p>A bar a day: green where at least 99 % of the attempts were answered, yellow from 90 %, red below, grey without a request.</p>
+${providers.map((provider) => html`<h3>${provider.id}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}`;
 
 const incidentsHtml = (incidents: StatusFacts["incidents"]): Html =>
   incidents.length === 0
