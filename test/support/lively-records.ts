@@ -7,6 +7,8 @@ export interface LivelyPlan {
   workspaceId: string;
   /** The ids of the keys that asked; the first ones ask the most. */
   keyIds: readonly string[];
+  /** The teams of keys, by the keys' ids; keys of no team are left out. */
+  teams?: ReadonlyMap<string, string>;
   nowMs: number;
   days: number;
 }
@@ -81,6 +83,8 @@ function recordOf(index: number, atMs: number, plan: LivelyPlan, draw: () => num
   const cost = failure === undefined ? prompt * model.prompt + completion * model.completion : 0;
   const latencyMs = Math.round(300 + draw() * 400 + completion * 7);
   const keyId = plan.keyIds[Math.floor(draw() ** 2 * plan.keyIds.length)] ?? plan.keyIds[0];
+  const appTitle = pick(apps, draw());
+  const customer = pick(customers, draw());
   const detail = {
     usage: { inputTokens: prompt - cached, cacheReadTokens: cached, outputTokens: completion },
     priceVersion: `${model.id}@2026-11-02`,
@@ -89,8 +93,13 @@ function recordOf(index: number, atMs: number, plan: LivelyPlan, draw: () => num
       outputTokens: String(model.completion / 1_000),
     },
     holdNanoUsd: String(cost * 2),
-    appTitle: pick(apps, draw()),
-    externalUser: pick(customers, draw()),
+    appTitle,
+    externalUser: customer,
+    team: plan.teams?.get(keyId ?? ""),
+    ...(customer !== undefined && {
+      customer,
+      customerPriceNanoUsd: String(Math.round(cost * 1.25)),
+    }),
     sessionId: draw() < 0.3 ? `session-${Math.floor(draw() * 40)}` : undefined,
     error: failure,
     ...(failure === undefined
@@ -136,6 +145,17 @@ const rollups = [
     group by 1, 2, 3`,
 ];
 
+const member = (name: string): string => `json_extract(detail, '$.${name}')`;
+/** What was used by teams and by customers, from the records. */
+const senders = [
+  `sender_days select workspace_id, 'team', ${member("team")}, created_at_ms / ${dayMs}, count(*), sum(cost_nano)
+    from generations where ${member("team")} is not null group by 1, 3, 4`,
+  `customer_days select workspace_id, ${member("customer")}, created_at_ms / ${dayMs}, model, count(*),
+    sum(prompt_tokens), sum(completion_tokens), sum(cost_nano),
+    sum(cast(${member("customerPriceNanoUsd")} as integer))
+    from generations where ${member("customer")} is not null group by 1, 2, 3, 4`,
+];
+
 /**
  * Fills the empty tables of a gateway that is not running with the requests of a workspace in
  * daily use, up to this minute, with their counters; the same ones for the same plan.
@@ -163,7 +183,7 @@ export function fillWithLife(path: string, plan: LivelyPlan): void {
       insert.run(...recordOf(index, atMs, plan, draw));
     }
     database.query(hours).run(plan.workspaceId);
-    for (const rollup of rollups) database.run(`insert into ${rollup}`);
+    for (const rollup of [...rollups, ...senders]) database.run(`insert into ${rollup}`);
     database.run("delete from key_spend_hours");
     database.run(
       `insert into key_spend_hours select key_id, workspace_id, hour, sum(cost_nano), sum(requests)

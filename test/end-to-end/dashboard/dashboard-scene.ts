@@ -249,10 +249,14 @@ export async function startDashboardScene(
   const made = await ask("owner", "POST", "/keys", { name: "Night watch" });
   const key = textAt(made, "key");
   if (isLively) {
-    const keyIds = [textAt(made, "data.id"), ...(await makeLivelyKeys(ask))];
+    const keys = await makeLivelyKeys(ask);
+    const keyIds = [textAt(made, "data.id"), ...keys.map(([id]) => id)];
+    const teams = new Map(
+      keys.flatMap(([id, team]) => (team === undefined ? [] : [[id, team] as const])),
+    );
     await gateway.stop();
     const { workspaceId } = organisation;
-    const plan = { rows: livelyRows, workspaceId, keyIds, nowMs: Date.now(), days: 30 };
+    const plan = { rows: livelyRows, workspaceId, keyIds, teams, nowMs: Date.now(), days: 30 };
     fillWithLife(join(directory, "test.db"), plan);
     gateway = await start();
     for (const each of Object.values(people)) each.origin = origin;

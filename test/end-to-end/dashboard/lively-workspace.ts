@@ -6,7 +6,20 @@ import type { DashboardScene } from "./dashboard-scene.ts";
 
 type Ask = DashboardScene["ask"];
 
-const livelyKeys = ["Website", "Support desk", "Nightly reports", "Code review", "Mobile app"];
+/** The keys of a lively workspace, each with the team that it belongs to. */
+const livelyKeys = [
+  ["Website", undefined],
+  ["Support desk", "Support"],
+  ["Nightly reports", "Research"],
+  ["Code review", "Research"],
+  ["Mobile app", undefined],
+] as const;
+
+const livelyTeams = [
+  { name: "Support", limit: 250 },
+  { name: "Research", limit: 120, allowed_models: ["contoso/coder", "acme/large", "acme/small"] },
+  { name: "Website", limit: null },
+] as const;
 
 const displayNames: Readonly<Record<string, string>> = {
   "acme/large": "Acme Large",
@@ -42,7 +55,49 @@ export const livelyProviders = (serving: FaultUpstream): AppSettings["providers"
   ];
 };
 
-/** Gives a lively workspace what its people have set up: credits, budgets and presets. */
+const aliases = [
+  ["fast", "acme/small", "Short answers"],
+  ["best", ["acme/large", "northwind/sonar-mini"], "The most careful one, with another behind it"],
+  [
+    "trial",
+    [
+      { model: "acme/large", weight: 9 },
+      { model: "contoso/coder", weight: 1 },
+    ],
+    "A tenth tries the new one",
+  ],
+  [
+    "reports",
+    [
+      { model: "contoso/coder", when: { tag: "nightly" } },
+      { model: ["northwind/sonar-mini", "acme/large"] },
+    ],
+    null,
+  ],
+] as const;
+
+const customers = [
+  ["customer-017", "Harbour Books", { type: "postpaid", allowance: 5, cap: 200, markup: 0.25 }],
+  ["customer-204", "Alpine Tours", { type: "prepaid", markup: 0.25 }],
+  ["customer-391", "Mill & Daughters", { type: "free", allowance: 40 }],
+  ["customer-402", "Lantern Films", { type: "free", allowance: 5 }],
+] as const;
+
+/** Adds names of its own for models, its customers and the runs of its agents. */
+async function furnishBuilding(ask: Ask): Promise<void> {
+  for (const [name, target, description] of aliases)
+    await ask("developer", "POST", "/aliases", { name, target, description });
+  for (const [id, name, plan] of customers)
+    await ask("owner", "POST", "/customers", { external_id: id, name, plan });
+  await ask("owner", "POST", "/customers/customer-204/credits", { amount: 100 });
+  for (const [name, limit] of [
+    ["Review of the release notes", 2],
+    ["Nightly research", 5],
+  ] as const)
+    await ask("developer", "POST", "/runs", { name, limit });
+}
+
+/** Gives a lively workspace what its people have set up: credits, budgets, presets and more. */
 export async function furnish(ask: Ask, workspaceId: string): Promise<void> {
   const grant = { workspace_id: workspaceId, amount: 1_259.6, bucket: "topup" };
   await ask("operator", "POST", "/admin/grants", { ...grant, description: "Prepaid" });
@@ -61,12 +116,25 @@ export async function furnish(ask: Ask, workspaceId: string): Promise<void> {
       name,
       config: { model, temperature: 0.2 },
     });
+  await furnishBuilding(ask);
 }
 
-/** Makes the keys that ask in a lively workspace, and returns their ids. */
-export async function makeLivelyKeys(ask: Ask): Promise<string[]> {
-  const ids: string[] = [];
-  for (const name of livelyKeys)
-    ids.push(textAt(await ask("developer", "POST", "/keys", { name, limit: 200 }), "data.id"));
-  return ids;
+/**
+ * Makes the keys that ask in a lively workspace, and returns their ids with the ids of their teams.
+ */
+export async function makeLivelyKeys(
+  ask: Ask,
+): Promise<(readonly [id: string, team: string | undefined])[]> {
+  const teams = new Map<string, string>();
+  for (const team of livelyTeams)
+    teams.set(team.name, textAt(await ask("owner", "POST", "/teams", team), "id"));
+  for (const email of ["developer@example.com", "member@example.com"])
+    await ask("owner", "POST", `/teams/${teams.get("Research")}/members`, { email });
+  const keys: (readonly [string, string | undefined])[] = [];
+  for (const [name, team] of livelyKeys) {
+    const id = teams.get(team ?? "");
+    const body = { name, limit: 200, ...(id !== undefined && { team_id: id }) };
+    keys.push([textAt(await ask("developer", "POST", "/keys", body), "data.id"), id]);
+  }
+  return keys;
 }
