@@ -23,7 +23,7 @@ import type {
 import type { Health } from "../features/overview/api.ts";
 import type { Conversation } from "../features/playground/api.ts";
 import type { Privacy } from "../features/security/api.ts";
-import type { UsageRow } from "../features/usage/api.ts";
+import type { UsagePart, UsageRow } from "../features/usage/api.ts";
 import type { Answers } from "../lib/api-types.ts";
 import type { Session, Workspace } from "../lib/session.ts";
 
@@ -53,6 +53,7 @@ export interface ApiAgreement {
     RowOf<Answers["GET /analytics/usage"]>,
     Pick<UsageRow, "bucket" | "requests" | "errors" | "tokens" | "cost">
   >;
+  usagePart: Read<RowOf<Answers["GET /analytics/usage/parts"]>, UsagePart>;
   explanation: Read<Answers["GET /generation/{id}/explain"], Omit<Explanation, "generation">>;
   generationDetails: Read<Answers["GET /generation/{id}/explain"]["generation"], GenerationDetails>;
   content: Read<Answers["GET /generation/content"]["data"], Content>;

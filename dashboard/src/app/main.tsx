@@ -7,7 +7,6 @@ import { ApiError, isWorthRetrying } from "../lib/api.ts";
 import { router } from "./router.tsx";
 import "./tokens.css";
 // Styles of pages that are loaded later: the bundler loads no style sheet with them.
-import "../features/models/model-picker.module.css";
 import "../features/models/models.module.css";
 import "../features/operator/operator.module.css";
 import "../features/playground/playground.module.css";

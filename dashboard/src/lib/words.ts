@@ -49,7 +49,11 @@ const words: Readonly<Record<string, string>> = {
   request: "The request itself",
   requests: "Requests",
   no_signal: "no recent requests",
+  vision: "pictures",
+  "function-calling": "tools",
+  reasoning: "thinking",
+  "structured-output": "JSON by schema",
 };
 
 /** A code of the API in words; a code without an entry is shown with blanks. */
-export const wordOf = (code: string): string => words[code] ?? code.replaceAll("_", " ");
+export const wordOf = (code: string): string => words[code] ?? code.replaceAll(/[_-]/g, " ");

@@ -17,6 +17,7 @@ export function Form({
   children,
   more,
   disabled = false,
+  inline = false,
 }: {
   action: string;
   work: Work;
@@ -24,13 +25,15 @@ export function Form({
   children: ReactNode;
   more?: ReactNode;
   disabled?: boolean;
+  /** Puts the button beside the field, where there is one alone. */
+  inline?: boolean;
 }) {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     onSubmit();
   };
   return (
-    <form className={style.form} onSubmit={submit}>
+    <form className={inline ? style.inline : style.form} onSubmit={submit}>
       {children}
       {work.error === null || work.error === undefined ? null : <Problem error={work.error} />}
       <Actions>
@@ -143,11 +146,15 @@ export function Bar({
   label,
   share,
   marks = [],
+  isProgress = false,
 }: {
   label: string;
   share: number;
   marks?: readonly number[];
+  /** Whether all of it is the aim, not the end of what may be used. */
+  isProgress?: boolean;
 }) {
+  const full = isProgress ? style.barDone : style.barFull;
   const percent = Math.max(0, Math.min(100, Math.round(share * 100)));
   return (
     <svg
@@ -155,15 +162,10 @@ export function Bar({
       viewBox="0 0 100 6"
       preserveAspectRatio="none"
       role="img"
-      aria-label={`${label}: ${Math.round(share * 100)} % used`}
+      aria-label={`${label}: ${Math.round(share * 100)} % ${isProgress ? "done" : "used"}`}
     >
       <rect width="100" height="6" rx="1" className={style.barRest} />
-      <rect
-        width={percent}
-        height="6"
-        rx="1"
-        className={share >= 1 ? style.barFull : style.barUsed}
-      />
+      <rect width={percent} height="6" rx="1" className={share >= 1 ? full : style.barUsed} />
       {marks
         .filter((mark) => mark < 100)
         .map((mark) => (

@@ -27,15 +27,36 @@ function useAppearing() {
 }
 
 /** The head of a page: its name, and what can be done on it. */
-export function PageHead({ title, children }: { title: string; children?: ReactNode }) {
+export function PageHead({
+  title,
+  within,
+  state,
+  children,
+}: {
+  title: string;
+  /** Leads to the list that has what the page is about. */
+  within?: ReactNode;
+  /** The state of what the page is about, beside its name. */
+  state?: ReactNode;
+  children?: ReactNode;
+}) {
   useEffect(() => {
     document.title = `${title} - Switchyard`;
   }, [title]);
   const head = useAppearing();
   return (
     <div className={style.head} ref={head}>
-      <h1>{title}</h1>
-      <div>{children}</div>
+      {within === undefined ? (
+        <h1>{title}</h1>
+      ) : (
+        <div className={style.path}>
+          {within}
+          <span aria-hidden="true">/</span>
+          <h1>{title}</h1>
+          {state}
+        </div>
+      )}
+      <div className={style.actions}>{children}</div>
     </div>
   );
 }

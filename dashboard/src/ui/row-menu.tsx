@@ -1,8 +1,8 @@
-import { type ReactNode, Suspense, lazy, useState } from "react";
+import { type ReactNode, lazy } from "react";
+import { LazyPopup } from "./lazy-popup.tsx";
 import style from "./ui.module.css";
 
 const load = () => import("./row-menu-popup.tsx");
-// Loaded when a person comes near the first menu: most rows are only read.
 const Popup = lazy(async () => ({ default: (await load()).RowMenuPopup }));
 
 /** The name of a row, and what can be done with it. */
@@ -30,25 +30,10 @@ export const ThreeDots = () => (
 /** What can be done with a row, behind one button, so that it covers no column. */
 export function RowMenu(props: RowMenuProps) {
   const { label, face = <ThreeDots />, className = style.close } = props;
-  const [isOpened, setOpened] = useState(false);
-  const closed = (
-    <button
-      type="button"
-      className={className}
-      aria-label={label}
-      aria-haspopup="menu"
-      onPointerEnter={() => void load()}
-      onFocus={() => void load()}
-      onClick={() => setOpened(true)}
-    >
+  return (
+    <LazyPopup load={load} className={className} aria-label={label} aria-haspopup="menu">
       {face}
-    </button>
-  );
-  return isOpened ? (
-    <Suspense fallback={closed}>
       <Popup {...props} />
-    </Suspense>
-  ) : (
-    closed
+    </LazyPopup>
   );
 }

@@ -239,6 +239,11 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     const [head, ...lines] = (await saved(page, "Download CSV")).split("\n");
     expect(head).toStartWith("bucket,model,provider,key_id,requests");
     expect(lines).toHaveLength((json as unknown[]).length);
+    await page.getByLabel("Group", { exact: true }).selectOption("part");
+    const parts = page.getByRole("group", { name: "Usage by part" });
+    await parts.getByRole("row", { name: /^Input tokens/ }).waitFor();
+    await parts.getByRole("row", { name: /^Output tokens/ }).waitFor();
+    await expectSound(screen);
     await screen.close();
   });
 

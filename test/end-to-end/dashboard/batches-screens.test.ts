@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { expectSound } from "./screen.ts";
+import { act, expectSound } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium}`, () => {
   let scene: DashboardScene;
@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
     await screen.page.getByText("of 10.0 GB").waitFor();
     await expectSound(screen);
     const row = screen.page.getByRole("row", { name: /night\.jsonl/ }).first();
-    await row.getByRole("button", { name: "Delete" }).click();
+    await act(row, "Delete");
     await screen.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await screen.page.getByText("night.jsonl").first().waitFor({ state: "hidden" });
     await screen.close();

@@ -110,8 +110,8 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await row.getByText("sandbox/chat:free, 90 %").waitFor();
     await row.getByText("acme/large, 10 %").waitFor();
     await edit([{ ...large, when: { tag: "beta", header: { "x-team": "research" } } }, free]);
-    await row.getByText("acme/large, if tag is beta and header x-team is research").waitFor();
-    await row.getByText("sandbox/chat:free, otherwise").waitFor();
+    await row.getByText("if tag is beta and header x-team is research: acme/large").waitFor();
+    await row.getByText("otherwise: sandbox/chat:free").waitFor();
     expect(screen.problems.splice(0)).toEqual(["400 POST /api/v1/aliases"]);
     await expectSound(screen);
     await act(row, "Delete");
@@ -126,7 +126,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     const { page } = screen;
     await page.getByLabel("Model").fill("acme/large");
     await page.getByLabel("Never these providers").fill("nobody");
-    await tabTo(page, "Ask before sending");
+    await tabTo(page, "Show the order");
     await page.keyboard.press("Enter");
     const candidates = page.getByRole("group", { name: "Candidates" }).getByRole("row");
     await candidates.nth(1).waitFor();
@@ -140,11 +140,11 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await page.getByRole("button", { name: "Move acme up" }).focus();
     await page.keyboard.press("Alt+ArrowUp");
     await page.getByText("acme is now 1 of 2.").waitFor();
-    await page.getByRole("button", { name: "Ask before sending" }).click();
+    await page.getByRole("button", { name: "Show the order" }).click();
     await page.getByRole("cell", { name: /order/ }).first().waitFor();
     expect(await places()).toEqual(["acme", "broken"]);
     await page.getByLabel("Only these providers").fill("acme");
-    await page.getByRole("button", { name: "Ask before sending" }).click();
+    await page.getByRole("button", { name: "Show the order" }).click();
     await page.getByRole("group", { name: "Left out" }).getByText("broken").waitFor();
     await expectSound(screen);
     await screen.close();
@@ -167,8 +167,8 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
       provider: { order: ["broken", "acme"] },
     });
     await page.getByLabel("Zero retention only").check();
-    await page.getByRole("button", { name: "Ask before sending" }).click();
-    await page.getByText("Nobody is left. Loosen a rule below.").waitFor();
+    await page.getByRole("button", { name: "Show the order" }).click();
+    await page.getByText("No provider is left. Loosen a rule above.").waitFor();
     await screen.close();
   });
 

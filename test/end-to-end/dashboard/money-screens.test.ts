@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)(`budget, provider key and credit screens${missingC
       "budget_reached",
     ]);
     await expectSound(screen);
-    await page.getByRole("button", { name: "Delete" }).click();
+    await act(page.getByRole("row", { name: /Hold it/ }), "Delete");
     await page.getByRole("button", { name: "Delete budget" }).click();
     await page.getByText("No budget yet.").waitFor();
     const served = await scene.chat({
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)(`budget, provider key and credit screens${missingC
     await page.getByRole("button", { name: "Create budget" }).last().click();
     await page.getByRole("dialog", { name: "Secret of the webhook" }).waitFor();
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Send test" }).click();
+    await act(page.getByRole("row", { name: /^Watch/ }), "Send test");
     const result = page.getByRole("dialog", { name: "Test of the alerts" });
     await result.waitFor();
     expect(await result.getByText("delivered").count()).toBe(2);

@@ -24,6 +24,7 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["request", "/activity", "developer"],
   ["usage", "/usage", "owner"],
   ["usage-customers", "/usage?group=customer", "owner"],
+  ["usage-parts", "/usage?group=part", "owner"],
   ["models", "/models", "developer"],
   ["keys", "/keys", "developer"],
   ["hub", "/hub", "developer"],
@@ -38,6 +39,12 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["provider-keys", "/provider-keys", "owner"],
   ["routing", "/routing", "developer"],
   ["budgets", "/budgets", "owner"],
+  ["teams", "/teams", "owner"],
+  ["team", "/teams", "owner"],
+  ["aliases", "/aliases", "developer"],
+  ["customers", "/customers", "owner"],
+  ["customer", "/customers", "owner"],
+  ["runs", "/runs", "developer"],
   ["security", "/security", "owner"],
   ["reviews", "/hub?group=reviews", "operator"],
   ["collections", "/hub?group=hubs", "developer"],
@@ -72,6 +79,14 @@ const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   async "operator-workspace"(page) {
     await page.getByRole("link", { name: "Acme & Sons" }).click();
     await page.getByRole("group", { name: "Usage by model" }).waitFor();
+  },
+  async team(page) {
+    await page.getByRole("link", { name: "Research" }).click();
+    await page.getByRole("heading", { level: 1, name: "Research" }).waitFor();
+  },
+  async customer(page) {
+    await page.getByRole("link", { name: "Harbour Books" }).click();
+    await page.getByRole("heading", { level: 1, name: "Harbour Books" }).waitFor();
   },
   async playground(page) {
     await page.getByLabel("Message", { exact: true }).fill("Which of our reports ran last night?");

@@ -1,8 +1,9 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { count, duration, requestCost, unitPrice } from "../../lib/format.ts";
+import { count, duration, requestCost } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
+import { hasUnit, priceOf, quantityOf } from "../../lib/usage-parts.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Actions, Button, Facts, Moment, Problem } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -125,31 +126,11 @@ function RoutingTrail({ routing }: Pick<GenerationDetails, "routing">) {
   );
 }
 
-/** Parts whose price is not by the million, with the quantity of the part in one unit. */
-const units: Readonly<Record<string, { size: number; per: string }>> = {
-  outputImages: { size: 1, per: "each" },
-  inputAudioMs: { size: 60_000, per: "a minute" },
-  outputAudioMs: { size: 60_000, per: "a minute" },
-  outputVideoMs: { size: 1_000, per: "a second" },
-  request: { size: 1, per: "each" },
-};
-
-const quantityOf = (part: string, quantity: number): string =>
-  Number((quantity / (units[part]?.size ?? 1)).toPrecision(6)).toLocaleString("en-US");
-
-/** The price of a part in its unit; `usd` is that of a million of what the quantity counts. */
-function priceOf(part: string, usd: number): string {
-  const unit = units[part];
-  return unit === undefined
-    ? unitPrice(usd)
-    : `${requestCost((usd * unit.size) / 1_000_000)} ${unit.per}`;
-}
-
 /** What was charged, by part, and which money paid it. */
 function PriceTable({ explanation }: { explanation: Explanation }) {
   const { lines, charged_usd: charged } = explanation;
   if (lines.length === 0) return null;
-  const hasUnits = lines.some(({ part }) => units[part] !== undefined);
+  const hasUnits = lines.some(({ part }) => hasUnit(part));
   return (
     <Table
       rows={[

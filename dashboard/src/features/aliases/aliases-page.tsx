@@ -26,7 +26,7 @@ const facts: readonly Column<Alias>[] = [
     ),
   },
   { head: "Means", phone: "note", cell: ({ target }) => <Meaning target={target} /> },
-  { head: "Changed", phone: "when", cell: ({ updated_at: at }) => <Moment at={at} /> },
+  { head: "Changed", phone: "when", cell: ({ updated_at: at }) => <Moment at={at} dayOnly /> },
 ];
 
 const actions = (onAct: (act: Act) => void): Column<Alias> => ({

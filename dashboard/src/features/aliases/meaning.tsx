@@ -36,13 +36,11 @@ function linesOf(target: AliasTarget): readonly string[] {
   // The shares of a split depend on which conditions are met.
   const shareOf = (weight: number): string =>
     isConditional ? `weight ${weight}` : `${Number(((100 * weight) / sum).toFixed(1))} %`;
-  return entries.map((entry) =>
-    [
-      inOrder([entry]),
-      ...(entry.weight === undefined ? [] : [shareOf(entry.weight)]),
-      ...(isConditional ? [entry.when === undefined ? "otherwise" : conditionOf(entry.when)] : []),
-    ].join(", "),
-  );
+  return entries.map((entry) => {
+    const condition = entry.when === undefined ? "otherwise" : conditionOf(entry.when);
+    const share = entry.weight === undefined ? "" : `, ${shareOf(entry.weight)}`;
+    return `${isConditional ? `${condition}: ` : ""}${inOrder([entry])}${share}`;
+  });
 }
 
 /** What an alias means, in words. */

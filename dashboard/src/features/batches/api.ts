@@ -28,6 +28,10 @@ export interface Batch {
   metadata: Readonly<Record<string, string>> | null;
 }
 
+/** What its sender calls a batch in its metadata; else its id. */
+export const nameOf = ({ id, metadata }: Batch): string =>
+  metadata?.["name"] ?? metadata?.["description"] ?? id;
+
 interface BatchList {
   data: readonly Batch[];
   last_id: string | null;

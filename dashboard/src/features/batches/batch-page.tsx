@@ -1,22 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
 import { download } from "../../lib/download.ts";
 import { count, usd } from "../../lib/format.ts";
+import { Confirm } from "../../ui/form.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import {
-  Actions,
-  Button,
-  Card,
-  Empty,
-  Facts,
-  Loaded,
-  Moment,
-  Problem,
-  Stat,
-  Stats,
-} from "../../ui/parts.tsx";
+import { Button, Card, Empty, Facts, Loaded, Moment, Stat, Stats } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
-import { type Batch, batchQuery, cancelBatch } from "./api.ts";
+import { type Batch, batchQuery, cancelBatch, nameOf } from "./api.ts";
 import { BatchProgress, BatchStatus } from "./batch-progress.tsx";
 
 const route = getRouteApi("/batches/$id");
@@ -39,6 +30,7 @@ function Failures({ batch: { failures, errors } }: { batch: Batch }) {
           rows={errors.data}
           rowKey={({ line, message }) => `${line} ${message}`}
           caption="Problems of the input"
+          compact
           columns={[
             { head: "Line", number: true, cell: ({ line }) => (line === null ? "" : count(line)) },
             { head: "Problem", cell: ({ message }) => message },
@@ -55,6 +47,7 @@ function Failures({ batch: { failures, errors } }: { batch: Batch }) {
           rows={rows}
           rowKey={([code]) => code}
           caption="Failures by code"
+          compact
           columns={[
             { head: "Code", cell: ([code]) => notRun[code] ?? code },
             { head: "Requests", number: true, cell: ([, lines]) => count(lines) },
@@ -68,35 +61,46 @@ function Failures({ batch: { failures, errors } }: { batch: Batch }) {
 /** Downloads what a batch has written, and cancels one that runs. */
 function BatchActions({ batch }: { batch: Batch }) {
   const queries = useQueryClient();
+  const [isDoomed, setDoomed] = useState(false);
   const cancel = useMutation({
     mutationFn: cancelBatch,
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["batches"] }),
+    onSuccess: () => {
+      setDoomed(false);
+      return queries.invalidateQueries({ queryKey: ["batches"] });
+    },
   });
   const { id, output_file_id: output, error_file_id: errors, status } = batch;
   const mayCancel = status === "validating" || status === "in_progress";
   return (
     <>
-      {cancel.error === null ? null : <Problem error={cancel.error} />}
-      <Actions>
-        {output === null ? null : (
-          <Button onClick={() => void download(`/files/${output}/content`, `${id}.output.jsonl`)}>
-            Download answers
-          </Button>
-        )}
-        {errors === null ? null : (
-          <Button
-            look="plain"
-            onClick={() => void download(`/files/${errors}/content`, `${id}.errors.jsonl`)}
-          >
-            Download errors
-          </Button>
-        )}
-        {mayCancel ? (
-          <Button look="plain" disabled={cancel.isPending} onClick={() => cancel.mutate(id)}>
-            Cancel
-          </Button>
-        ) : null}
-      </Actions>
+      {output === null ? null : (
+        <Button onClick={() => void download(`/files/${output}/content`, `${id}.output.jsonl`)}>
+          Download answers
+        </Button>
+      )}
+      {errors === null ? null : (
+        <Button
+          look="plain"
+          onClick={() => void download(`/files/${errors}/content`, `${id}.errors.jsonl`)}
+        >
+          Download errors
+        </Button>
+      )}
+      {mayCancel ? (
+        <Button look="plain" onClick={() => setDoomed(true)}>
+          Cancel batch
+        </Button>
+      ) : null}
+      <Confirm
+        title="Cancel this batch"
+        open={isDoomed}
+        onClose={() => setDoomed(false)}
+        onConfirm={() => cancel.mutate(id)}
+        action="Cancel batch"
+        work={cancel}
+      >
+        <p>Requests that have not begun are not run. What has run is charged, and stays.</p>
+      </Confirm>
     </>
   );
 }
@@ -111,25 +115,27 @@ export function BatchPage() {
   const batch = useQuery(batchQuery(id));
   return (
     <>
-      <PageHead title="Batch" />
+      <PageHead
+        title={batch.data === undefined ? "Batch" : nameOf(batch.data)}
+        within={<Link to="/batches">Batches</Link>}
+        state={batch.data === undefined ? null : <BatchStatus status={batch.data.status} />}
+      >
+        {batch.data === undefined ? null : <BatchActions batch={batch.data} />}
+      </PageHead>
       <Loaded query={batch} height={240}>
         {(data) => (
           <>
             <Stats>
-              <Stat
-                name="State"
-                value={data.status.replace("_", " ")}
-                note={<BatchStatus status={data.status} />}
-              />
-              <Stat name="Cost so far" value={usd(data.cost)} />
-              <Stat name="Reserved" value={usd(data.reserved)} />
+              <Stat name="Requests" value={count(data.request_counts.total)} />
               <Stat name="Failed" value={count(data.request_counts.failed)} />
+              <Stat name="Cost so far" value={usd(data.cost)} />
+              <Stat name="Held" value={usd(data.reserved)} note="for what is still to run" />
             </Stats>
             <Card title="Progress">
               <BatchProgress batch={data} />
               <Facts
                 rows={[
-                  ["Id", data.id],
+                  ["Id", <code key="id">{data.id}</code>],
                   ["Endpoint", data.endpoint],
                   ["Runs at", data.provider ?? "this gateway"],
                   ...(data.provider_note === null
@@ -142,7 +148,6 @@ export function BatchPage() {
                   ["Expires", <Moment key="expires" at={timeOf(data.expires_at)} />],
                 ]}
               />
-              <BatchActions batch={data} />
             </Card>
             <Failures batch={data} />
           </>

@@ -27,7 +27,7 @@ export function BatchProgress({ batch }: { batch: Batch }) {
         {count(ended)} of {count(total)}
         {failed > 0 ? `, ${count(failed)} failed` : ""}
       </div>
-      <Bar label="Requests" share={total === 0 ? 0 : ended / total} />
+      <Bar isProgress label="Requests" share={total === 0 ? 0 : ended / total} />
     </>
   );
 }

@@ -4,7 +4,7 @@ import { usd } from "../../lib/format.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { Card, Empty, LoadedPages, Moment, Name } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
-import { batchPagesQuery } from "./api.ts";
+import { batchPagesQuery, nameOf } from "./api.ts";
 import { BatchProgress, BatchStatus } from "./batch-progress.tsx";
 
 const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOString();
@@ -19,9 +19,9 @@ export function BatchesPage() {
         <LoadedPages query={batches} height={240}>
           {(rows) =>
             rows.length === 0 ? (
-              <Empty>
-                No batch yet. Upload a file of requests and create one with POST /batches, or run
-                switchyard batches run in.jsonl.
+              <Empty action={<a href="/docs/guides/batches">Read how programs send one</a>}>
+                No batch yet. A batch is a file of requests that run within a day, often at half the
+                price.
               </Empty>
             ) : (
               <Table
@@ -31,16 +31,25 @@ export function BatchesPage() {
                 columns={[
                   {
                     head: "Batch",
-                    cell: ({ id }) => (
-                      <Link to="/batches/$id" params={{ id }}>
-                        <Name>{id}</Name>
+                    phone: "title",
+                    cell: (batch) => (
+                      <Link to="/batches/$id" params={{ id: batch.id }}>
+                        <Name>{nameOf(batch)}</Name>
                       </Link>
                     ),
                   },
                   { head: "Requests", cell: (batch) => <BatchProgress batch={batch} /> },
-                  { head: "State", cell: ({ status }) => <BatchStatus status={status} /> },
-                  { head: "Cost", number: true, cell: ({ cost }) => usd(cost) },
-                  { head: "Created", cell: ({ created_at: at }) => <Moment at={timeOf(at)} /> },
+                  {
+                    head: "State",
+                    phone: "state",
+                    cell: ({ status }) => <BatchStatus status={status} />,
+                  },
+                  { head: "Cost", number: true, phone: "figure", cell: ({ cost }) => usd(cost) },
+                  {
+                    head: "Created",
+                    phone: "when",
+                    cell: ({ created_at: at }) => <Moment at={timeOf(at)} />,
+                  },
                 ]}
               />
             )

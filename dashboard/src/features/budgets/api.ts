@@ -8,6 +8,8 @@ export interface Budget {
   scope: string;
   subject: string | null;
   period: "daily" | "weekly" | "monthly" | "total";
+  /** Where its periods begin. */
+  time_zone: string;
   action: "alert" | "block";
   limit: number;
   thresholds: readonly number[];
@@ -30,7 +32,8 @@ export type NewBudget = Pick<
   | "thresholds"
   | "emails"
   | "webhook_url"
->;
+> &
+  Partial<Pick<Budget, "time_zone">>;
 
 /** A threshold that was reached, with what became of each message. */
 export interface Alert {

@@ -3,6 +3,8 @@ import { useState } from "react";
 import { Field, Input, Select } from "../../ui/parts.tsx";
 import { Form, listOf } from "../../ui/form.tsx";
 import { type Budget, type MadeBudget, type NewBudget, changeBudget, createBudget } from "./api.ts";
+import { LimitFields, periodOf } from "./limit-fields.tsx";
+import { SubjectField } from "./subject-field.tsx";
 
 const scopes = [
   ["workspace", "the whole workspace"],
@@ -11,13 +13,7 @@ const scopes = [
   ["user", "one person"],
   ["model", "one model"],
   ["provider", "one provider"],
-  ["customer", "one customer"],
-] as const;
-const periods = [
-  ["daily", "a day (UTC)"],
-  ["weekly", "a week, from Monday (UTC)"],
-  ["monthly", "a month (UTC)"],
-  ["total", "all time"],
+  ["customer", "one customer, or each"],
 ] as const;
 const actions = [
   ["alert", "report it"],
@@ -26,9 +22,10 @@ const actions = [
 
 const start = (budget: Budget | undefined) => ({
   name: budget?.name ?? "Monthly budget",
-  scope: budget?.scope ?? "workspace",
-  subject: budget?.subject ?? "",
-  period: budget?.period ?? "monthly",
+  scope: "workspace" as (typeof scopes)[number][0],
+  subject: "",
+  period: budget?.period ?? ("monthly" as const),
+  zone: "UTC",
   action: budget?.action ?? "block",
   limit: budget === undefined ? "" : String(budget.limit),
   thresholds: (budget?.thresholds ?? [50, 80, 100]).join(", "),
@@ -38,7 +35,9 @@ const start = (budget: Budget | undefined) => ({
 
 type Fields = ReturnType<typeof start>;
 
-const changesOf = (fields: Fields): Omit<NewBudget, "scope" | "subject" | "period"> => ({
+const changesOf = (
+  fields: Fields,
+): Omit<NewBudget, "scope" | "subject" | "period" | "time_zone"> => ({
   name: fields.name,
   action: fields.action,
   limit: Number(fields.limit),
@@ -50,31 +49,29 @@ const changesOf = (fields: Fields): Omit<NewBudget, "scope" | "subject" | "perio
 /** Makes a budget, or changes one; what a budget is about is settled when it is made. */
 export function BudgetForm({
   budget,
-  keys,
   onDone,
 }: {
   budget?: Budget | undefined;
-  keys: readonly (readonly [string, string])[];
   onDone: (made: MadeBudget | undefined) => void;
 }) {
   const [fields, setFields] = useState(() => start(budget));
   const set = (changes: Partial<Fields>): void => setFields({ ...fields, ...changes });
+  const { scope } = fields;
   const save = useMutation({
     mutationFn: async (): Promise<MadeBudget | undefined> => {
       if (budget !== undefined)
         return changeBudget({ id: budget.id, ...changesOf(fields) }).then(() => undefined);
-      const { scope, subject, period } = fields;
       return createBudget({
         ...changesOf(fields),
+        ...periodOf(fields),
         scope,
-        subject: scope === "workspace" ? null : subject,
-        period,
+        subject: scope === "workspace" ? null : fields.subject,
       });
     },
     onSuccess: onDone,
   });
   const text = (
-    name: "name" | "thresholds" | "emails" | "webhook" | "subject",
+    name: "name" | "thresholds" | "emails" | "webhook",
     label: string,
     hint?: string,
     required = false,
@@ -94,6 +91,7 @@ export function BudgetForm({
     <Form
       action={budget === undefined ? "Create budget" : "Save budget"}
       work={save}
+      disabled={budget === undefined && scope !== "workspace" && fields.subject === ""}
       onSubmit={() => save.mutate()}
     >
       {text("name", "Name", undefined, true)}
@@ -103,56 +101,23 @@ export function BudgetForm({
             {(id) => (
               <Select
                 id={id}
-                value={fields.scope}
+                value={scope}
                 options={scopes}
-                onChange={(scope) =>
-                  set({
-                    scope: scope,
-                    subject: scope === "key" ? (keys[0]?.[0] ?? "") : "",
-                  })
-                }
+                onChange={(chosen) => set({ scope: chosen, subject: "" })}
               />
             )}
           </Field>
-          {fields.scope === "key" ? (
-            <Field label="Key">
-              {(id) => (
-                <Select
-                  id={id}
-                  value={fields.subject}
-                  options={keys}
-                  onChange={(subject) => set({ subject })}
-                />
-              )}
-            </Field>
-          ) : fields.scope === "workspace" ? null : (
-            text("subject", `Id of the ${fields.scope}`, undefined, true)
+          {scope === "workspace" ? null : (
+            <SubjectField
+              key={scope}
+              scope={scope}
+              value={fields.subject}
+              onChange={(subject) => set({ subject })}
+            />
           )}
-          <Field label="Period">
-            {(id) => (
-              <Select
-                id={id}
-                value={fields.period}
-                options={periods}
-                onChange={(period) => set({ period: period as Budget["period"] })}
-              />
-            )}
-          </Field>
         </>
       )}
-      <Field label="Limit in USD">
-        {(id) => (
-          <Input
-            id={id}
-            type="number"
-            min="0.000001"
-            step="any"
-            required
-            value={fields.limit}
-            onChange={(event) => set({ limit: event.target.value })}
-          />
-        )}
-      </Field>
+      <LimitFields draft={fields} onChange={set} isSettled={budget !== undefined} />
       <Field
         label="When it is spent"
         hint="A refused request is answered 402 and names this budget."

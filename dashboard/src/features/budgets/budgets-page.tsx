@@ -4,7 +4,6 @@ import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { shortDay, usd } from "../../lib/format.ts";
 import {
-  Actions,
   Button,
   Card,
   Code,
@@ -18,8 +17,12 @@ import {
 } from "../../ui/parts.tsx";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
+import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
 import { keysQuery } from "../keys/api.ts";
+import { teamsQuery } from "../teams/api.ts";
+import { useNames } from "../usage/use-names.ts";
 import {
   type Budget,
   type MadeBudget,
@@ -33,7 +36,23 @@ import {
 import { BudgetForm } from "./budget-form.tsx";
 
 const aboutOf = ({ scope, subject }: Budget, names: ReadonlyMap<string, string>): string =>
-  scope === "workspace" ? "the workspace" : `${scope} ${names.get(subject ?? "") ?? subject}`;
+  scope === "workspace"
+    ? "the whole workspace"
+    : subject === "*"
+      ? `each ${scope}`
+      : `${scope === "user" ? "person" : scope} ${names.get(subject ?? "") ?? subject}`;
+
+/** The names of what budgets are about, by ids, as far as the session may read them. */
+function useSubjects(budgets: readonly Budget[]): ReadonlyMap<string, string> {
+  const seesKeys = useScope("read:llm-keys");
+  const has = (wanted: string): boolean =>
+    seesKeys && budgets.some(({ scope }) => scope === wanted);
+  const keys = useQuery({ ...keysQuery, enabled: has("key") });
+  const teams = useQuery({ ...teamsQuery, enabled: has("team") });
+  const { people } = useNames(has("user") ? ["person"] : []);
+  const named = [...(keys.data?.data ?? []), ...(teams.data?.data ?? [])];
+  return new Map([...people, ...named.map(({ id, name }) => [id, name] as const)]);
+}
 
 function Alerts({ budgets }: { budgets: readonly Budget[] }) {
   const alerts = useQuery(alertsQuery);
@@ -104,12 +123,13 @@ function Tested({ result }: { result: TestedBudget }) {
   );
 }
 
-/** Budgets of the workspace: what is spent of them, what they refuse, and whom they told. */
+/** Budgets of the workspace: what is spent of them, what they refuse, and where alerts go. */
 export function BudgetsPage() {
   const mayWrite = useScope("write:security");
   const queries = useQueryClient();
   const budgets = useInfiniteQuery(budgetPagesQuery);
-  const keys = useQuery(keysQuery);
+  const rows = budgets.data?.pages.flatMap(({ data }) => data) ?? [];
+  const names = useSubjects(rows);
   const [edited, setEdited] = useState<Budget | "new">();
   const [doomed, setDoomed] = useState<Budget>();
   const [secret, setSecret] = useState<string>();
@@ -124,7 +144,6 @@ export function BudgetsPage() {
       return refresh();
     },
   });
-  const names = new Map((keys.data?.data ?? []).map(({ id, name }) => [id, name]));
   const saved = (made: MadeBudget | undefined): void => {
     setEdited(undefined);
     if (made !== undefined) show(made);
@@ -137,14 +156,14 @@ export function BudgetsPage() {
       {rotate.error === null ? null : <Problem error={rotate.error} />}
       <Card flush>
         <LoadedPages query={budgets} height={240}>
-          {(rows) =>
-            rows.length === 0 ? (
+          {(shown) =>
+            shown.length === 0 ? (
               <Empty action={create}>
                 No budget yet. A budget reports what is spent, or refuses what would cost more.
               </Empty>
             ) : (
               <Table
-                rows={rows}
+                rows={shown}
                 rowKey={({ id }) => id}
                 caption="Budgets"
                 columns={[
@@ -154,7 +173,7 @@ export function BudgetsPage() {
                     cell: (budget) => (
                       <>
                         <Name>{budget.name}</Name>
-                        <span>{aboutOf(budget, names)}</span>
+                        <span className={style.under}>{aboutOf(budget, names)}</span>
                       </>
                     ),
                   },
@@ -171,10 +190,12 @@ export function BudgetsPage() {
                     ),
                   },
                   {
-                    head: "Period, UTC",
+                    head: "Period",
                     phone: "when",
-                    cell: ({ period, period_end: end }) =>
-                      period === "total" ? "all time" : `${period}, until ${shortDay(end)}`,
+                    cell: ({ period, period_end: end, time_zone: zone }) =>
+                      period === "total"
+                        ? "all time"
+                        : `${period}, until ${shortDay(end, zone)} (${zone})`,
                   },
                   {
                     head: "When spent",
@@ -198,26 +219,17 @@ export function BudgetsPage() {
                     phone: "actions",
                     cell: (budget) =>
                       mayWrite ? (
-                        <Actions>
-                          <Button look="plain" onClick={() => setEdited(budget)}>
-                            Edit
-                          </Button>
-                          <Button
-                            look="plain"
-                            disabled={test.isPending}
-                            onClick={() => test.mutate(budget.id)}
-                          >
-                            Send test
-                          </Button>
-                          {budget.webhook_url === null ? null : (
-                            <Button look="plain" onClick={() => rotate.mutate(budget.id)}>
-                              Rotate secret
-                            </Button>
-                          )}
-                          <Button look="plain" onClick={() => setDoomed(budget)}>
-                            Delete
-                          </Button>
-                        </Actions>
+                        <RowMenu
+                          label={`Actions of ${budget.name}`}
+                          actions={[
+                            ["Edit", () => setEdited(budget)],
+                            ["Send test", () => test.mutate(budget.id)],
+                            ...(budget.webhook_url === null
+                              ? []
+                              : [["Rotate secret", () => rotate.mutate(budget.id)] as const]),
+                            ["Delete", () => setDoomed(budget)],
+                          ]}
+                        />
                       ) : null,
                   },
                 ]}
@@ -226,17 +238,13 @@ export function BudgetsPage() {
           }
         </LoadedPages>
       </Card>
-      <Alerts budgets={budgets.data?.pages.flatMap(({ data }) => data) ?? []} />
+      <Alerts budgets={rows} />
       <Modal
         title={edited === "new" ? "Create budget" : "Edit budget"}
         open={edited !== undefined}
         onClose={() => setEdited(undefined)}
       >
-        <BudgetForm
-          budget={edited === "new" ? undefined : edited}
-          keys={[...names]}
-          onDone={saved}
-        />
+        <BudgetForm budget={edited === "new" ? undefined : edited} onDone={saved} />
       </Modal>
       <Modal
         title="Test of the alerts"

@@ -160,7 +160,7 @@ function Statement() {
               head: "Time",
               phone: "when",
               cell: ({ at, kind }) =>
-                kind === "charges" ? `${shortDay(at)}, the day (UTC)` : <Moment at={at} />,
+                kind === "charges" ? `${shortDay(at)} (UTC)` : <Moment at={at} />,
             },
             {
               head: "What",
@@ -169,10 +169,14 @@ function Statement() {
                 requests === null ? words[kind] : `${count(requests)} requests`,
             },
             {
-              head: "Bucket",
+              head: "From",
               phone: "state",
               cell: ({ bucket }) =>
-                bucket === null ? "both" : bucket === "monthly" ? "monthly credits" : "top-ups",
+                bucket === null
+                  ? "both kinds"
+                  : bucket === "monthly"
+                    ? "monthly credits"
+                    : "top-ups",
             },
             {
               head: "Amount",

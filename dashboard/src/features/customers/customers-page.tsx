@@ -8,24 +8,27 @@ import { Modal } from "../../ui/overlay.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Button, Card, Empty, LoadedPages, Name } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
 import { type Customer, customerPagesQuery } from "./api.ts";
 import { CustomerForm } from "./customer-form.tsx";
-import { CustomerStatus } from "./customer-status.tsx";
+import { CustomerStatus, planText } from "./customer-status.tsx";
 
 const columns = [
   {
     head: "Name",
+    phone: "title" as const,
     cell: ({ id, name, external_id: externalId }: Customer) => (
       <>
         <Link to="/customers/$id" params={{ id }}>
           <Name>{name}</Name>
         </Link>
-        {name === externalId ? null : <span>{externalId}</span>}
+        {name === externalId ? null : <span className={style.under}>{externalId}</span>}
       </>
     ),
   },
   {
     head: "Used",
+    phone: "figure" as const,
     cell: ({ name, used, limit }: Customer) =>
       limit === null ? (
         usd(used)
@@ -43,10 +46,19 @@ const columns = [
     number: true,
     cell: ({ usage: { requests } }: Customer) => count(requests),
   },
-  { head: "Cost", number: true, cell: ({ usage: { cost } }: Customer) => usd(cost) },
-  { head: "Price", number: true, cell: ({ usage: { price } }: Customer) => usd(price) },
+  { head: "Your cost", number: true, cell: ({ usage: { cost } }: Customer) => usd(cost) },
+  { head: "Their price", number: true, cell: ({ usage: { price } }: Customer) => usd(price) },
   { head: "Margin", number: true, cell: ({ usage: { margin } }: Customer) => usd(margin) },
-  { head: "State", cell: ({ status }: Customer) => <CustomerStatus status={status} /> },
+  {
+    head: "Plan",
+    phone: "when" as const,
+    cell: (customer: Customer) => planText(customer),
+  },
+  {
+    head: "State",
+    phone: "state" as const,
+    cell: ({ status }: Customer) => <CustomerStatus status={status} />,
+  },
 ];
 
 /** End customers: what each used in its period, what it cost, and what is left of its plan. */
@@ -64,8 +76,8 @@ export function CustomersPage() {
           {(rows) =>
             rows.length === 0 ? (
               <Empty action={create}>
-                No customer yet. A customer is an end user whose plan bounds what its requests may
-                cost.
+                No customer yet. A customer is an end user of your own service: its plan limits what
+                its requests may cost, and a markup makes the price that it pays.
               </Empty>
             ) : (
               <Table rows={rows} rowKey={({ id }) => id} caption="Customers" columns={columns} />

@@ -4,7 +4,8 @@ import { download } from "../../lib/download.ts";
 import { bytes } from "../../lib/format.ts";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Actions, Button, Card, Empty, LoadedPages, Moment, Name } from "../../ui/parts.tsx";
+import { Card, Empty, LoadedPages, Moment, Name } from "../../ui/parts.tsx";
+import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import { deleteFile, filePagesQuery, type StoredFile } from "./api.ts";
 
@@ -25,23 +26,26 @@ export function FilesPage() {
   const storage = files.data?.pages[0]?.storage;
   return (
     <>
-      <PageHead title="Files" />
-      {storage === undefined ? null : (
-        <Card title="Storage">
+      <PageHead title="Files">
+        {storage === undefined ? null : (
           <div>
-            {bytes(storage.used_bytes)} of {bytes(storage.quota_bytes)}
+            <div>
+              {bytes(storage.used_bytes)} of {bytes(storage.quota_bytes)} stored
+            </div>
+            <Bar
+              label="Storage"
+              share={storage.quota_bytes === 0 ? 1 : storage.used_bytes / storage.quota_bytes}
+            />
           </div>
-          <Bar
-            label="Storage"
-            share={storage.quota_bytes === 0 ? 1 : storage.used_bytes / storage.quota_bytes}
-          />
-        </Card>
-      )}
+        )}
+      </PageHead>
       <Card flush>
         <LoadedPages query={files} height={240}>
           {(rows) =>
             rows.length === 0 ? (
-              <Empty>No file yet. Programs upload them with POST /files.</Empty>
+              <Empty action={<a href="/docs/guides/batches">Read how programs upload one</a>}>
+                No file yet. Programs upload files for batches, and for chats that read them.
+              </Empty>
             ) : (
               <FileTable rows={rows} onDelete={setChosen} />
             )
@@ -49,14 +53,14 @@ export function FilesPage() {
         </LoadedPages>
       </Card>
       <Confirm
-        title="Delete file"
+        title={`Delete ${chosen?.filename ?? ""}`}
         open={chosen !== undefined}
         onClose={() => setChosen(undefined)}
         onConfirm={() => chosen !== undefined && remove.mutate(chosen.id)}
-        action="Delete"
+        action="Delete file"
         work={remove}
       >
-        <p>{chosen?.filename} is deleted for good. A batch that runs keeps its input.</p>
+        <p>It is deleted for good. A batch that runs keeps its input.</p>
       </Confirm>
     </>
   );
@@ -75,28 +79,29 @@ function FileTable({
       rowKey={({ id }) => id}
       caption="Files"
       columns={[
-        { head: "Name", cell: ({ filename }) => <Name>{filename}</Name> },
-        { head: "Purpose", cell: ({ purpose }) => purpose.replace("_", " ") },
-        { head: "Size", number: true, cell: (file) => bytes(file.bytes) },
-        { head: "Created", cell: ({ created_at: at }) => <Moment at={timeOf(at)} /> },
+        { head: "Name", phone: "title", cell: ({ filename }) => <Name>{filename}</Name> },
+        { head: "Purpose", phone: "state", cell: ({ purpose }) => purpose.replaceAll("_", " ") },
+        { head: "Size", number: true, phone: "figure", cell: (file) => bytes(file.bytes) },
+        {
+          head: "Created",
+          phone: "when",
+          cell: ({ created_at: at }) => <Moment at={timeOf(at)} />,
+        },
         {
           head: "Expires",
           cell: ({ expires_at: at }) => (at === undefined ? "never" : <Moment at={timeOf(at)} />),
         },
         {
           head: "Actions",
+          phone: "actions",
           cell: (file) => (
-            <Actions>
-              <Button
-                look="plain"
-                onClick={() => void download(`/files/${file.id}/content`, file.filename)}
-              >
-                Download
-              </Button>
-              <Button look="plain" onClick={() => onDelete(file)}>
-                Delete
-              </Button>
-            </Actions>
+            <RowMenu
+              label={`Actions of ${file.filename}`}
+              actions={[
+                ["Download", () => void download(`/files/${file.id}/content`, file.filename)],
+                ["Delete", () => onDelete(file)],
+              ]}
+            />
           ),
         },
       ]}

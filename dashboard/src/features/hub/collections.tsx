@@ -135,12 +135,13 @@ function Items({ slug, onOpen }: { slug: string; onOpen: (id: string) => void })
             columns={[
               {
                 head: "Name",
+                phone: "title",
                 cell: (item) => (
                   <RowButton onClick={() => onOpen(item.id)}>{nameOf(item)}</RowButton>
                 ),
               },
-              { head: "Kind", cell: ({ object }) => object.replaceAll("_", " ") },
-              { head: "About", cell: ({ description }) => description ?? "–" },
+              { head: "Kind", phone: "when", cell: ({ object }) => object.replaceAll("_", " ") },
+              { head: "About", phone: "note", cell: ({ description }) => description ?? "–" },
               { head: "Version", number: true, cell: ({ version }) => count(version) },
             ]}
           />
@@ -260,12 +261,13 @@ export function Collections({
               columns={[
                 {
                   head: "Name",
+                  phone: "title",
                   cell: ({ slug, name }) => (
                     <RowButton onClick={() => onOpen({ id: slug })}>{name}</RowButton>
                   ),
                 },
-                { head: "About", cell: ({ description }) => description ?? "–" },
-                { head: "Seen by", cell: ({ visibility }) => visibility },
+                { head: "About", phone: "note", cell: ({ description }) => description ?? "–" },
+                { head: "Seen by", phone: "when", cell: ({ visibility }) => visibility },
                 { head: "Entries", number: true, cell: ({ item_count: held }) => count(held) },
               ]}
             />

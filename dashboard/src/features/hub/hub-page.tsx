@@ -22,6 +22,7 @@ import {
 } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
 import { RowButton, Table } from "../../ui/table.tsx";
+import { WorkspaceName } from "../operator/workspace-name.tsx";
 import {
   type Entry,
   type Kind,
@@ -69,16 +70,18 @@ function Entries({
             columns={[
               {
                 head: "Name",
+                phone: "title",
                 cell: (entry) => (
                   <RowButton onClick={() => onOpen(entry.id)}>
                     <Name>{nameOf(entry)}</Name>
                   </RowButton>
                 ),
               },
-              { head: "About", cell: ({ description }) => description ?? "–" },
-              { head: "Seen by", cell: ({ visibility }) => visibility },
+              { head: "About", phone: "note", cell: ({ description }) => description ?? "–" },
+              { head: "Seen by", phone: "when", cell: ({ visibility }) => visibility },
               {
                 head: "Review",
+                phone: "state",
                 cell: ({ status }) =>
                   status ? (
                     <Status kind={status === "approved" ? "good" : "warning"}>
@@ -128,7 +131,7 @@ function Reviews() {
                     </>
                   ),
                 },
-                { head: "Workspace", cell: ({ workspace_id: id }) => <code>{id}</code> },
+                { head: "Workspace", cell: ({ workspace_id: id }) => <WorkspaceName id={id} /> },
                 {
                   head: "Actions",
                   cell: (entry) => (

@@ -4,6 +4,7 @@ import { Field, Input, Select } from "../../ui/parts.tsx";
 import { useSession } from "../../lib/session.ts";
 import { Check, Form, TextArea, listOf, numberOf } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
+import { ModelsField } from "../models/models-field.tsx";
 import {
   type Key,
   type KeyFields,
@@ -133,7 +134,7 @@ export function KeyForm({
       )}
     </Field>
   );
-  const lines = (name: "models" | "endpoints" | "tools", label: string, hint: string) => (
+  const lines = (name: "endpoints" | "tools", label: string, hint: string) => (
     <Field label={label} hint={hint}>
       {(id) => (
         <TextArea id={id} value={texts[name]} onChange={(event) => set(name)(event.target.value)} />
@@ -200,7 +201,12 @@ export function KeyForm({
             checked={texts.byok}
             onChange={(byok) => setTexts({ ...texts, byok })}
           />
-          {lines("models", "Allowed models", "Ids, one a line. Empty means every model.")}
+          <ModelsField
+            label="Allowed models"
+            hint="One a line. Empty means every model."
+            value={texts.models}
+            onChange={set("models")}
+          />
           {lines(
             "endpoints",
             "Allowed endpoints",

@@ -73,16 +73,22 @@ export function McpServersPage() {
                 columns={[
                   {
                     head: "Server",
+                    phone: "title",
                     cell: (server) => (
                       <RowButton onClick={() => show(server.id)}>
                         <Name>{server.name}</Name>
                       </RowButton>
                     ),
                   },
-                  { head: "State", cell: (server) => <ServerState server={server} /> },
+                  {
+                    head: "State",
+                    phone: "state",
+                    cell: (server) => <ServerState server={server} />,
+                  },
                   { head: "Tools", cell: (server) => <ToolCount server={server} /> },
                   {
                     head: "Your access",
+                    phone: "when",
                     cell: (server) =>
                       server.connected === false ? (
                         <a href={connectAddress(server.id)}>Connect {server.name}</a>
@@ -93,12 +99,14 @@ export function McpServersPage() {
                       ),
                   },
                   {
-                    head: "Call",
+                    head: "Price of a call",
                     number: true,
+                    phone: "figure",
                     cell: ({ price_per_call: price }) => usd(price),
                   },
                   {
                     head: "Actions",
+                    phone: "actions",
                     cell: (server) =>
                       mayWrite && server.source === "workspace" ? (
                         <RowMenu

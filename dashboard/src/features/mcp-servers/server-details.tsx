@@ -60,14 +60,15 @@ function Tools({ server, mayAccept }: { server: McpServer; mayAccept: boolean })
           rowKey={({ name }) => name}
           caption={`Tools of ${server.name}`}
           columns={[
-            { head: "Tool", cell: ({ name }) => <Name>{name}</Name> },
-            { head: "About", cell: ({ description }) => description ?? "–" },
+            { head: "Tool", phone: "title", cell: ({ name }) => <Name>{name}</Name> },
+            { head: "About", phone: "note", cell: ({ description }) => description ?? "–" },
             {
               head: "Effect",
+              phone: "when",
               cell: ({ annotations }) =>
                 annotations?.["readOnlyHint"] === true ? "reads" : "may change things",
             },
-            { head: "State", cell: ({ status }) => <ToolState status={status} /> },
+            { head: "State", phone: "state", cell: ({ status }) => <ToolState status={status} /> },
           ]}
         />
       )}
@@ -155,14 +156,16 @@ function Calls({ server }: { server: McpServer }) {
               rowKey={({ id }) => id}
               caption={`Calls of ${server.name}`}
               columns={[
-                { head: "Time", cell: ({ created_at: at }) => <Moment at={at} /> },
+                { head: "Time", phone: "when", cell: ({ created_at: at }) => <Moment at={at} /> },
                 {
                   head: "Tool",
+                  phone: "title",
                   cell: ({ model }) => <Name>{model.slice(server.id.length + 1)}</Name>,
                 },
                 { head: "Key", cell: ({ key_name: key }) => <Name>{key ?? "–"}</Name> },
                 {
                   head: "Outcome",
+                  phone: "state",
                   cell: ({ status }) => <Status kind={callKinds[status]}>{status}</Status>,
                 },
                 {
@@ -170,7 +173,12 @@ function Calls({ server }: { server: McpServer }) {
                   number: true,
                   cell: ({ total_time: took }) => duration(took),
                 },
-                { head: "Cost", number: true, cell: ({ total_cost: cost }) => requestCost(cost) },
+                {
+                  head: "Cost",
+                  number: true,
+                  phone: "figure",
+                  cell: ({ total_cost: cost }) => requestCost(cost),
+                },
               ]}
             />
             <Link to="/activity" search={{ provider: `mcp/${server.id}` }}>

@@ -86,14 +86,16 @@ export function Invitations({
               rowKey={({ id: invitation }) => invitation}
               caption="Invitations"
               columns={[
-                { head: "E-mail", cell: ({ email: address }) => address },
-                { head: "Role", cell: ({ role: wanted }) => wanted },
+                { head: "E-mail", phone: "title", cell: ({ email: address }) => address },
+                { head: "Role", phone: "figure", cell: ({ role: wanted }) => wanted },
                 {
                   head: "Expires",
+                  phone: "when",
                   cell: ({ expires_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Actions",
+                  phone: "actions",
                   cell: ({ id: invitation }) => (
                     <Button look="plain" onClick={() => revoke.mutate({ id, invitation })}>
                       Withdraw

@@ -193,10 +193,11 @@ export function OrganizationCard({ organization }: { organization: Organization 
               columns={[
                 {
                   head: "Name",
+                  phone: "title",
                   cell: (member) => member.name,
                 },
-                { head: "E-mail", cell: ({ email }) => email },
-                { head: "Role", cell: roleOf },
+                { head: "E-mail", phone: "when", cell: ({ email }) => email },
+                { head: "Role", phone: "note", cell: roleOf },
                 {
                   head: "Second factor",
                   cell: ({ second_factor: has }) =>
@@ -204,10 +205,11 @@ export function OrganizationCard({ organization }: { organization: Organization 
                 },
                 {
                   head: "Since",
-                  cell: ({ joined_at: at }) => <Moment at={at} />,
+                  cell: ({ joined_at: at }) => <Moment at={at} dayOnly />,
                 },
                 {
                   head: "Actions",
+                  phone: "actions",
                   cell: (member) =>
                     member.user_id === session?.user.id ? (
                       <Button look="plain" onClick={() => setLeaver(member)}>

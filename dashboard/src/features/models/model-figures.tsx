@@ -3,6 +3,7 @@ import { useScope } from "../../lib/session.ts";
 import { count, duration, localTime, share as shareOf, utc } from "../../lib/format.ts";
 import { Card, Empty, Loaded } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
 import { type LatencyBucket, type Uptime, latencyQuery, metricsQuery, uptimeQuery } from "./api.ts";
 
 const height = 40;
@@ -45,9 +46,27 @@ function UptimeBars({ provider, uptime, buckets }: Uptime) {
   );
 }
 
+/** The longest duration within which 95 % of the requests of a span were answered. */
+const longestOf = (buckets: readonly LatencyBucket[]): number =>
+  Math.max(1, ...buckets.map(({ total }) => total.p95 ?? 0));
+
+/** Says what the bars of durations are, and how long the tallest one is. */
+const LatencyKey = ({ buckets }: { buckets: readonly LatencyBucket[] }) => (
+  <ul className={style["key"]}>
+    <li>
+      <span className={style["swatch"]} style={{ background: "var(--series-1)" }} />
+      half of the requests
+    </li>
+    <li>
+      <span className={style["swatch"]} style={{ background: "var(--series-other)" }} />
+      95 % of them, at most {duration(longestOf(buckets))}
+    </li>
+  </ul>
+);
+
 /** The median and the slowest of twenty, as two bars for each span of time. */
 function LatencyBars({ buckets }: { buckets: readonly LatencyBucket[] }) {
-  const most = Math.max(1, ...buckets.map(({ total }) => total.p95 ?? 0));
+  const most = longestOf(buckets);
   return (
     <svg
       viewBox={`0 0 ${buckets.length * 8} ${height * 2}`}
@@ -96,7 +115,7 @@ export function ModelFigures({ id }: { id: string }) {
               rowKey={({ provider }) => provider}
               caption="Latency and throughput"
               columns={[
-                { head: "Provider", cell: ({ provider }) => provider },
+                { head: "Provider", phone: "title", cell: ({ provider }) => provider },
                 { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
                 {
                   head: "Failed",
@@ -106,6 +125,7 @@ export function ModelFigures({ id }: { id: string }) {
                 {
                   head: "First token, p50",
                   number: true,
+                  phone: "when",
                   cell: ({ latency_ms: at }) => duration(at?.p50),
                 },
                 {
@@ -114,9 +134,11 @@ export function ModelFigures({ id }: { id: string }) {
                   cell: ({ latency_ms: at }) => duration(at?.p99),
                 },
                 {
-                  head: "Tokens a second",
+                  head: "Throughput",
                   number: true,
-                  cell: ({ throughput_tps: at }) => count(at?.p50),
+                  phone: "figure",
+                  cell: ({ throughput_tps: at }) =>
+                    at?.p50 === undefined ? "–" : `${count(at.p50)} tokens/s`,
                 },
               ]}
             />
@@ -134,9 +156,14 @@ export function ModelFigures({ id }: { id: string }) {
                 rowKey={({ provider }) => provider}
                 caption="Uptime"
                 columns={[
-                  { head: "Provider", cell: ({ provider }) => provider },
-                  { head: "Answered", number: true, cell: (each) => percentText(each.uptime) },
-                  { head: "By day", cell: (each) => <UptimeBars {...each} /> },
+                  { head: "Provider", phone: "title", cell: ({ provider }) => provider },
+                  {
+                    head: "Answered",
+                    number: true,
+                    phone: "figure",
+                    cell: (each) => percentText(each.uptime),
+                  },
+                  { head: "By day", phone: "note", cell: (each) => <UptimeBars {...each} /> },
                 ]}
               />
             )
@@ -150,7 +177,10 @@ export function ModelFigures({ id }: { id: string }) {
               data.length === 0 ? (
                 <Empty>This workspace has asked for it in none of these days.</Empty>
               ) : (
-                <LatencyBars buckets={data} />
+                <>
+                  <LatencyKey buckets={data} />
+                  <LatencyBars buckets={data} />
+                </>
               )
             }
           </Loaded>

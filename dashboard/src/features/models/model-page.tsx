@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { PageHead } from "../../ui/page.tsx";
 import { count, unitPrice } from "../../lib/format.ts";
+import { wordOf } from "../../lib/words.ts";
 import { Card, Code, Empty, Facts, Loaded, Moment } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { modelQuery, routePreviewQuery, pricesQuery, type PriceChange } from "./api.ts";
@@ -75,7 +76,7 @@ export function ModelPage() {
   const preview = useQuery(routePreviewQuery(id));
   return (
     <>
-      <PageHead title={model.data?.display_name ?? id}>
+      <PageHead title={model.data?.display_name ?? id} within={<Link to="/models">Models</Link>}>
         <Link to="/playground" search={{ model: id }}>
           Try it
         </Link>
@@ -89,7 +90,7 @@ export function ModelPage() {
                   ["Id", <code key="id">{id}</code>],
                   ["Maker", data.provider],
                   ["Context", `${count(data.context_length)} tokens`],
-                  ["Capabilities", data.capabilities.join(", ")],
+                  ["Capabilities", data.capabilities.map(wordOf).join(", ")],
                   [
                     "Parameters",
                     (data.supported_parameters ?? []).length === 0
@@ -109,16 +110,13 @@ export function ModelPage() {
                 rowKey={({ provider }) => provider}
                 caption="Providers"
                 columns={[
-                  { head: "Provider", cell: ({ provider }) => provider },
+                  { head: "Provider", phone: "title", cell: ({ provider }) => provider },
                   {
-                    head: "Input, 1M",
+                    head: "Input / output, 1M",
                     number: true,
-                    cell: ({ pricing }) => unitPrice(pricing?.input_per_1m),
-                  },
-                  {
-                    head: "Output, 1M",
-                    number: true,
-                    cell: ({ pricing }) => unitPrice(pricing?.output_per_1m),
+                    phone: "figure",
+                    cell: ({ pricing }) =>
+                      `${unitPrice(pricing?.input_per_1m)} / ${unitPrice(pricing?.output_per_1m)}`,
                   },
                   {
                     head: "Largest answer",
@@ -126,8 +124,10 @@ export function ModelPage() {
                     cell: ({ context }) => count(context?.max_completion_tokens),
                   },
                   {
-                    head: "Zero retention",
-                    cell: ({ data_policy: policy }) => (policy?.zdr ? "yes" : "no"),
+                    head: "Retention",
+                    phone: "when",
+                    cell: ({ data_policy: policy }) =>
+                      policy?.zdr ? "keeps nothing" : "may keep requests",
                   },
                   {
                     head: "Collects data",
@@ -152,9 +152,9 @@ export function ModelPage() {
                       rowKey={({ position }) => String(position)}
                       caption="Order of providers"
                       columns={[
-                        { head: "Place", cell: ({ position }) => position + 1 },
-                        { head: "Provider", cell: ({ provider }) => provider },
-                        { head: "Why", cell: ({ reason }) => reason },
+                        { head: "Place", phone: "figure", cell: ({ position }) => position + 1 },
+                        { head: "Provider", phone: "title", cell: ({ provider }) => provider },
+                        { head: "Why", phone: "when", cell: ({ reason }) => reason },
                       ]}
                     />
                   )

@@ -3,6 +3,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { useDeferredValue, useState, type ReactNode } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { count, unitPrice } from "../../lib/format.ts";
+import { wordOf } from "../../lib/words.ts";
 import { Actions, Awaiting, Button, Card, Empty, Input, Loaded, Select } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
@@ -17,6 +18,14 @@ import {
 
 /** Models that stand side by side at most. */
 const comparedMax = 4;
+
+/** The prices of a million tokens in and out. */
+function pricesOf({ pricing }: Model): string {
+  const { billing, input_per_1m: input, output_per_1m: output } = pricing;
+  if (billing === "byok") return "own key";
+  if (input === 0 && output === 0) return "free";
+  return `${unitPrice(input)} / ${unitPrice(output)}`;
+}
 
 /** Says how many providers of a model keep nothing. */
 const zeroRetention = ({ per_upstream: routes = [] }: Model): string =>
@@ -43,7 +52,7 @@ function Compare({
     ["Output, 1M tokens", ({ pricing }) => unitPrice(pricing.output_per_1m)],
     ["Context", ({ context_length: tokens }) => `${count(tokens)} tokens`],
     ["Largest answer", (model) => count(largestAnswer(model))],
-    ["Capabilities", ({ capabilities }) => capabilities.join(", ")],
+    ["Capabilities", ({ capabilities }) => capabilities.map(wordOf).join(", ")],
     ["Providers", ({ providers }) => providers.join(", ")],
     ["Keep nothing", zeroRetention],
     ["Requests this week", ({ id }) => count(metrics.get(id)?.weekly_requests ?? 0)],
@@ -65,7 +74,7 @@ function Compare({
       <div className={style.filters}>
         {models.map(({ id }) => (
           <Button key={id} look="plain" onClick={() => onRemove(id)}>
-            Take {id} out
+            Leave {id} out
           </Button>
         ))}
         {models.map(({ id }) => (
@@ -274,12 +283,14 @@ export function ModelsPage() {
                   columns={[
                     {
                       head: "Compare",
+                      phone: "actions",
                       cell: ({ id }) => (
                         <CompareBox id={id} compared={compared} onChange={compare} />
                       ),
                     },
                     {
                       head: "Model",
+                      phone: "title",
                       cell: ({ id, display_name: name }) => {
                         const [owner = "", ...rest] = id.split("/");
                         return (
@@ -290,7 +301,7 @@ export function ModelsPage() {
                             >
                               {name}
                             </Link>
-                            <div className="mono">{id}</div>
+                            {name === id ? null : <div className="mono">{id}</div>}
                           </>
                         );
                       },
@@ -304,7 +315,9 @@ export function ModelsPage() {
                     {
                       head: "Context",
                       number: true,
-                      cell: ({ context_length: tokens }) => count(tokens),
+                      phone: "when",
+                      cell: ({ context_length: tokens }) =>
+                        tokens === 0 ? "–" : `${count(tokens)} tokens`,
                     },
                     {
                       head: "Rank this week",
@@ -322,16 +335,10 @@ export function ModelsPage() {
                       },
                     },
                     {
-                      head: "Input, 1M",
+                      head: "Input / output, 1M",
                       number: true,
-                      cell: ({ pricing }) =>
-                        pricing.billing === "byok" ? "own key" : unitPrice(pricing.input_per_1m),
-                    },
-                    {
-                      head: "Output, 1M",
-                      number: true,
-                      cell: ({ pricing }) =>
-                        pricing.billing === "byok" ? "own key" : unitPrice(pricing.output_per_1m),
+                      phone: "figure",
+                      cell: pricesOf,
                     },
                   ]}
                 />

@@ -17,17 +17,19 @@ import {
 } from "../../ui/parts.tsx";
 import { Sections } from "../../ui/sections.tsx";
 import { Table } from "../../ui/table.tsx";
-import { errorsQuery, type Overview, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
+import { type Overview, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
 import { People } from "./people.tsx";
 import { Requests } from "./requests.tsx";
 import { PersonPage, WorkspacePage } from "./subject-pages.tsx";
 import { ServiceUsageCards } from "./usage-card.tsx";
 import { Upstreams } from "./upstreams.tsx";
+import { Troubles } from "./troubles.tsx";
+import { WorkspaceName } from "./workspace-name.tsx";
 import { Workspaces } from "./workspaces.tsx";
 
 // Loaded with its section: the others only read.
 const Configuration = lazy(async () => ({
-  default: (await import("./configuration.tsx")).Configuration,
+  default: (await import("./configuration/configuration.tsx")).Configuration,
 }));
 const Incidents = lazy(async () => ({ default: (await import("./incidents.tsx")).Incidents }));
 
@@ -92,10 +94,18 @@ function Glance() {
                 rowKey={({ workspace_id: id, model }) => `${id} ${model}`}
                 caption="Uncollected"
                 columns={[
-                  { head: "Workspace", cell: ({ workspace_id: id }) => <code>{id}</code> },
-                  { head: "Model", cell: ({ model }) => <span className="mono">{model}</span> },
+                  {
+                    head: "Workspace",
+                    phone: "title",
+                    cell: ({ workspace_id: id }) => <WorkspaceName id={id} />,
+                  },
+                  {
+                    head: "Model",
+                    phone: "when",
+                    cell: ({ model }) => <span className="mono">{model}</span>,
+                  },
                   { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
-                  { head: "Cost", number: true, cell: ({ cost }) => usd(cost) },
+                  { head: "Cost", number: true, phone: "figure", cell: ({ cost }) => usd(cost) },
                 ]}
               />
             )}
@@ -159,48 +169,6 @@ function Plans() {
         )}
       </Loaded>
     </Card>
-  );
-}
-
-function Troubles() {
-  const errors = useQuery(errorsQuery);
-  return (
-    <Loaded query={errors} height={320}>
-      {({ requests, errors: failed, ...kinds }) => (
-        <>
-          <Stats>
-            <Stat
-              name="Failed, 7 days"
-              value={share(failed, requests)}
-              note={`${count(failed)} of ${count(requests)} requests`}
-            />
-          </Stats>
-          {(["providers", "models", "workspaces"] as const).map((kind) => (
-            <Card key={kind} title={`Most errors by ${kind}`} flush>
-              {kinds[kind].length === 0 ? (
-                <Empty>None.</Empty>
-              ) : (
-                <Table
-                  rows={kinds[kind]}
-                  rowKey={({ id }) => id}
-                  caption={`Errors by ${kind}`}
-                  columns={[
-                    { head: "Id", cell: ({ id }) => <span className="mono">{id}</span> },
-                    { head: "Requests", number: true, cell: (row) => count(row.requests) },
-                    { head: "Errors", number: true, cell: (row) => count(row.errors) },
-                    {
-                      head: "Failed attempts",
-                      number: true,
-                      cell: (row) => ("failures" in row ? count(Number(row.failures)) : "–"),
-                    },
-                  ]}
-                />
-              )}
-            </Card>
-          ))}
-        </>
-      )}
-    </Loaded>
   );
 }
 

@@ -37,6 +37,7 @@ export function Upstreams() {
               columns={[
                 {
                   head: "Provider",
+                  phone: "title",
                   cell: ({ id, name }) => (
                     <>
                       <div>{name}</div>
@@ -46,6 +47,7 @@ export function Upstreams() {
                 },
                 {
                   head: "State",
+                  phone: "state",
                   cell: ({ routed, states }) => (
                     <Status kind={!routed ? undefined : states.length > 0 ? "bad" : "good"}>
                       {!routed ? "no credential" : states.map(wordOf).join(", ") || "works"}
@@ -55,12 +57,14 @@ export function Upstreams() {
                 {
                   head: "Last hour",
                   number: true,
+                  phone: "when",
                   cell: ({ last_hour: hour }) =>
-                    `${count(hour.requests)}, ${count(hour.errors)} failed`,
+                    `${count(hour.requests)} requests, ${count(hour.errors)} failed`,
                 },
                 {
                   head: "Latency",
                   number: true,
+                  phone: "figure",
                   cell: ({ last_hour: hour }) => duration(hour.latency_ms),
                 },
                 {
@@ -69,6 +73,7 @@ export function Upstreams() {
                 },
                 {
                   head: "Smoke test",
+                  phone: "note",
                   cell: ({ smoke_test: smoke }) =>
                     smoke === null
                       ? "none yet"
@@ -76,6 +81,7 @@ export function Upstreams() {
                 },
                 {
                   head: "Actions",
+                  phone: "actions",
                   cell: ({ id, routed, states }) => (
                     <Actions>
                       {routed ? (

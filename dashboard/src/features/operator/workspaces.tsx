@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { usd } from "../../lib/format.ts";
+import { Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import {
   Actions,
@@ -17,6 +18,7 @@ import {
   Status,
   Name,
 } from "../../ui/parts.tsx";
+import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Workspace, plansQuery, workspacesQuery } from "./api.ts";
 import style from "../../ui/ui.module.css";
@@ -135,18 +137,26 @@ export function Workspaces({
   const [granted, setGranted] = useState<Workspace>();
   const [planned, setPlanned] = useState<Workspace>();
   const changing = useChange();
+  const [blocked, setBlocked] = useState<Workspace>();
   const patch = (id: string, body: Bodies["PATCH /admin/workspaces/{id}"]): void =>
-    changing.mutate({
-      path: `/admin/workspaces/${id}`,
-      ...sending("PATCH /admin/workspaces/{id}", body),
-    });
+    changing.mutate(
+      {
+        path: `/admin/workspaces/${id}`,
+        ...sending("PATCH /admin/workspaces/{id}", body),
+      },
+      { onSuccess: () => setBlocked(undefined) },
+    );
+  const blockingOf = (workspace: Workspace): readonly [string, () => void] =>
+    workspace.blocked
+      ? ["Unblock", () => patch(workspace.id, { blocked: false })]
+      : ["Block", () => setBlocked(workspace)];
   return (
     <Card
       title="Workspaces"
       actions={<SearchField label="Search workspaces" value={search} onSearch={onSearch} />}
       flush
     >
-      <ChangeProblem error={changing.error} />
+      <ChangeProblem error={blocked === undefined ? changing.error : null} />
       <Loaded query={workspaces} height={360}>
         {({ data }) =>
           data.length === 0 ? (
@@ -196,17 +206,13 @@ export function Workspaces({
                       <Button look="plain" onClick={() => setGranted(workspace)}>
                         Grant credits
                       </Button>
-                      <Button look="plain" onClick={() => setPlanned(workspace)}>
-                        Change plan
-                      </Button>
-                      {workspace.organization_id === null ? null : (
-                        <Button
-                          look="plain"
-                          onClick={() => patch(workspace.id, { blocked: !workspace.blocked })}
-                        >
-                          {workspace.blocked ? "Unblock" : "Block"}
-                        </Button>
-                      )}
+                      <RowMenu
+                        label={`Actions of ${workspace.name}`}
+                        actions={[
+                          ["Change plan", () => setPlanned(workspace)],
+                          ...(workspace.organization_id === null ? [] : [blockingOf(workspace)]),
+                        ]}
+                      />
                     </Actions>
                   ),
                 },
@@ -224,6 +230,16 @@ export function Workspaces({
           <GrantForm workspace={granted} onDone={() => setGranted(undefined)} />
         )}
       </Modal>
+      <Confirm
+        title={`Block ${blocked?.name ?? ""}`}
+        open={blocked !== undefined}
+        onClose={() => setBlocked(undefined)}
+        action="Block workspace"
+        work={changing}
+        onConfirm={() => blocked && patch(blocked.id, { blocked: true })}
+      >
+        <p>Requests with its keys fail at once, until it is unblocked.</p>
+      </Confirm>
       <Modal title="Change plan" open={planned !== undefined} onClose={() => setPlanned(undefined)}>
         {planned === undefined ? null : (
           <PlanForm workspace={planned} onDone={() => setPlanned(undefined)} />

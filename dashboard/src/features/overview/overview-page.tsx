@@ -101,14 +101,16 @@ function Providers() {
               rowKey={({ name }) => name}
               caption="Providers"
               columns={[
-                { head: "Provider", cell: ({ name }) => name },
+                { head: "Provider", phone: "title", cell: ({ name }) => name },
                 {
                   head: "Latency",
                   number: true,
+                  phone: "when",
                   cell: ({ latency_ms: latency }) => duration(latency),
                 },
                 {
                   head: "State",
+                  phone: "figure",
                   cell: ({ status }) => (
                     <Status kind={healthKinds[status]}>{wordOf(status)}</Status>
                   ),

@@ -60,6 +60,8 @@ export const SpendBars = memo(function SpendBars({
   );
   const most = Math.max(...sums);
   const top = roundTop(most > 0 ? most : 1);
+  /** One of so many days has its name below it. */
+  const named = Math.ceil(buckets.length / 7);
   const dayOf = (index: number): string => shortDay(String(buckets.at(index)?.["bucket"]));
   return (
     <>
@@ -97,8 +99,11 @@ export const SpendBars = memo(function SpendBars({
         </svg>
         <div className={style["days"]}>
           {buckets.map((bucket, index) => (
-            <span key={String(bucket["bucket"])}>
-              {index % Math.ceil(buckets.length / 7) === 0 ? dayOf(index) : null}
+            <span
+              key={String(bucket["bucket"])}
+              className={index % (2 * named) === 0 ? undefined : style["between"]}
+            >
+              {index % named === 0 ? dayOf(index) : null}
             </span>
           ))}
         </div>

@@ -1,8 +1,8 @@
 import { Suspense, lazy, useState } from "react";
 import { useScope } from "../../lib/session.ts";
-import { ModelPicker, type ChoiceGroup } from "../models/model-picker.tsx";
 import { Drawer } from "../../ui/overlay.tsx";
 import { Actions, Button, Skeleton } from "../../ui/parts.tsx";
+import { type ChoiceGroup, Picker } from "../../ui/picker.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { type Column, type MediaKind, changesOf, columnOf, columnsMax } from "./draft.ts";
 import own from "./playground.module.css";
@@ -99,11 +99,14 @@ function ColumnHead({
   ];
   return (
     <div className={own["column"]}>
-      <ModelPicker
+      <Picker
         label={label}
         value={name}
+        shown={name === "" ? "Choose a model" : name}
         groups={groups}
         onChange={(model) => change({ model })}
+        search="Search models"
+        none="Nothing that you reach has that in its name."
       />
       <Button look="plain" onClick={() => setShown("settings")} aria-label={`Settings of ${name}`}>
         {changes === 0 ? "Settings" : `Settings (${changes})`}

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useScope } from "../../lib/session.ts";
+import type { ChoiceGroup } from "../../ui/picker.tsx";
 import { type Model, reachableQuery } from "../models/api.ts";
-import { type ChoiceGroup, choiceOf } from "../models/model-picker.tsx";
+import { choiceOf } from "../models/model-choice.ts";
 import { type UsageRow, usageQuery } from "../usage/api.ts";
 import { presetsQuery } from "./api.ts";
 import type { MediaKind } from "./draft.ts";

@@ -140,18 +140,19 @@ function Answer({ explanation }: { explanation: Explanation }) {
   return (
     <>
       {explanation.error === null ? null : <Problem error={new Error(explanation.error.message)} />}
-      <Card title="Who would be asked, in order" flush>
+      <Card title="Providers in the order in which they would be asked" flush>
         {explanation.candidates.length === 0 ? (
-          <Empty>Nobody is left. Loosen a rule below.</Empty>
+          <Empty>No provider is left. Loosen a rule above.</Empty>
         ) : (
           <Table
             rows={explanation.candidates}
             rowKey={({ position }) => String(position)}
             caption="Candidates"
             columns={[
-              { head: "Place", cell: ({ position }) => position + 1 },
+              { head: "Place", phone: "state", cell: ({ position }) => position + 1 },
               {
                 head: "Provider",
+                phone: "title",
                 cell: ({ provider, upstream_model: model }) => (
                   <>
                     <div>{provider}</div>
@@ -159,18 +160,19 @@ function Answer({ explanation }: { explanation: Explanation }) {
                   </>
                 ),
               },
-              { head: "Why here", cell: ({ reason }) => reason },
+              { head: "Why here", phone: "when", cell: ({ reason }) => reason },
               { head: "Paid with", cell: ({ credential_source: source }) => sources[source] },
               {
                 head: "Estimated cost",
                 number: true,
+                phone: "figure",
                 cell: ({ estimated_cost_usd: cost }) => requestCost(cost),
               },
             ]}
           />
         )}
       </Card>
-      <Card title="Who was left out" flush>
+      <Card title="Left out" flush>
         {explanation.left_out.length === 0 ? (
           <Empty>No provider was left out.</Empty>
         ) : (
@@ -272,7 +274,7 @@ export function RoutingPage() {
     <>
       <PageHead title="Routing" />
       <Card title="Request">
-        <Form action="Ask before sending" work={ask} onSubmit={() => ask.mutate()}>
+        <Form action="Show the order" work={ask} onSubmit={() => ask.mutate()}>
           <datalist id="routing-models">
             {ids.slice(0, 2_000).map((id) => (
               <option key={id} value={id} />

@@ -1,12 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { count, duration, requestCost, usd } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
-import { Bar } from "../../ui/form.tsx";
+import { Bar, Confirm, Form } from "../../ui/form.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import {
-  Actions,
   Button,
   Card,
   Empty,
@@ -15,7 +14,6 @@ import {
   Loaded,
   Moment,
   Name,
-  Problem,
   Stat,
   Stats,
 } from "../../ui/parts.tsx";
@@ -42,10 +40,12 @@ function Tree({ run }: { run: RunTree }) {
         columns={[
           {
             head: "Name",
+            phone: "title",
             cell: ({ run: { name }, depth }) => <Name>{`${"› ".repeat(depth)}${name}`}</Name>,
           },
           {
             head: "Spent",
+            phone: "figure",
             cell: ({ run: { name, spent, limit } }) => (
               <>
                 <div>
@@ -60,7 +60,11 @@ function Tree({ run }: { run: RunTree }) {
             number: true,
             cell: ({ run: { requests } }) => count(requests),
           },
-          { head: "State", cell: ({ run: { status } }) => <RunStatus status={status} /> },
+          {
+            head: "State",
+            phone: "state",
+            cell: ({ run: { status } }) => <RunStatus status={status} />,
+          },
         ]}
       />
     </Card>
@@ -102,18 +106,33 @@ function Waterfall({ requests }: { requests: readonly RunRequest[] }) {
         rowKey={({ id }) => id}
         caption="Requests of the run"
         columns={[
-          { head: "Time", cell: ({ started_at: at }) => <Moment at={at} /> },
-          { head: "Model", cell: ({ model }) => <Name>{model}</Name> },
+          { head: "Time", phone: "when", cell: ({ started_at: at }) => <Moment at={at} /> },
           {
-            head: "Course",
+            head: "Model",
+            phone: "title",
+            cell: ({ id, model }) => (
+              <Link to="/activity" search={{ id }}>
+                <Name>{model}</Name>
+              </Link>
+            ),
+          },
+          {
+            head: "When it ran",
+            phone: "note",
             cell: (request) => <Lane request={request} from={from} to={to} />,
           },
           {
             head: "Duration",
             number: true,
+            phone: "state",
             cell: ({ duration_ms: took }) => duration(took),
           },
-          { head: "Cost", number: true, cell: ({ cost }) => requestCost(cost) },
+          {
+            head: "Cost",
+            number: true,
+            phone: "figure",
+            cell: ({ cost }) => requestCost(cost),
+          },
         ]}
       />
     </Card>
@@ -123,47 +142,66 @@ function Waterfall({ requests }: { requests: readonly RunRequest[] }) {
 /** Adds to a run, pauses it, or ends it. */
 function Change({ run }: { run: RunTree }) {
   const queries = useQueryClient();
-  const [add, setAdd] = useState(String(run.limit));
+  const [add, setAdd] = useState("");
+  const [isEnding, setEnding] = useState(false);
   const change = useMutation({
     mutationFn: changeRun,
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["runs"] }),
+    onSuccess: () => {
+      setAdd("");
+      setEnding(false);
+      return queries.invalidateQueries({ queryKey: ["runs"] });
+    },
   });
   const isOver = run.status === "ended" || run.status === "expired";
   if (isOver) return null;
   const isPaused = run.status === "paused";
   return (
-    <Card title="Change">
-      {change.error === null ? null : <Problem error={change.error} />}
-      <Field label="Add, in USD">
-        {(id) => (
-          <Input
-            id={id}
-            type="number"
-            min="0"
-            step="any"
-            value={add}
-            onChange={({ target }) => setAdd(target.value)}
-          />
-        )}
-      </Field>
-      <Actions>
-        <Button
-          onClick={() =>
-            change.mutate({ id: run.id, limit: Number((run.limit + Number(add)).toFixed(9)) })
-          }
-        >
-          Add
-        </Button>
-        <Button
-          look="plain"
-          onClick={() => change.mutate({ id: run.id, status: isPaused ? "active" : "paused" })}
-        >
-          {isPaused ? "Go on" : "Pause"}
-        </Button>
-        <Button look="plain" onClick={() => change.mutate({ id: run.id, status: "ended" })}>
-          End
-        </Button>
-      </Actions>
+    <Card title="Limit">
+      <Form
+        inline
+        action="Add"
+        work={change}
+        onSubmit={() =>
+          change.mutate({ id: run.id, limit: Number((run.limit + Number(add)).toFixed(9)) })
+        }
+        more={
+          <>
+            <Button
+              look="plain"
+              onClick={() => change.mutate({ id: run.id, status: isPaused ? "active" : "paused" })}
+            >
+              {isPaused ? "Go on" : "Pause"}
+            </Button>
+            <Button look="plain" onClick={() => setEnding(true)}>
+              End
+            </Button>
+          </>
+        }
+      >
+        <Field label="Add, in USD">
+          {(id) => (
+            <Input
+              id={id}
+              type="number"
+              min="0.000001"
+              step="any"
+              required
+              value={add}
+              onChange={({ target }) => setAdd(target.value)}
+            />
+          )}
+        </Field>
+      </Form>
+      <Confirm
+        title={`End ${run.name}`}
+        open={isEnding}
+        onClose={() => setEnding(false)}
+        onConfirm={() => change.mutate({ id: run.id, status: "ended" })}
+        action="End run"
+        work={change}
+      >
+        <p>Its key fails at once, and it cannot go on.</p>
+      </Confirm>
     </Card>
   );
 }
@@ -175,19 +213,22 @@ export function RunPage() {
   const mayWrite = useScope("write:llm-keys");
   return (
     <>
-      <PageHead title="Run" />
+      <PageHead
+        title={run.data?.data.name ?? "Run"}
+        within={<Link to="/runs">Runs</Link>}
+        state={run.data === undefined ? null : <RunStatus status={run.data.data.status} />}
+      />
       <Loaded query={run} height={240}>
         {({ data }) => (
           <>
             <Stats>
-              <Stat name="Name" value={data.name} note={<RunStatus status={data.status} />} />
               <Stat name="Spent" value={usd(data.spent)} note={`of ${usd(data.limit)}`} />
               <Stat name="Left" value={usd(data.remaining)} />
               <Stat name="Requests" value={count(data.requests)} />
             </Stats>
-            {mayWrite ? <Change run={data} /> : null}
             <Tree run={data} />
             <Waterfall requests={data.generations} />
+            {mayWrite ? <Change run={data} /> : null}
           </>
         )}
       </Loaded>

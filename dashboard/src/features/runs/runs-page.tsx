@@ -18,8 +18,9 @@ export function RunsPage() {
         <LoadedPages query={runs} height={240}>
           {(rows) =>
             rows.length === 0 ? (
-              <Empty>
-                No run yet. An agent opens one with POST /runs, or with the header X-Service-Run.
+              <Empty action={<a href="/docs/guides/agent-runs">Read how agents open one</a>}>
+                No run yet. A run is one job of an agent with a limit of its own, shared by all the
+                requests that it makes.
               </Empty>
             ) : (
               <Table
@@ -29,6 +30,7 @@ export function RunsPage() {
                 columns={[
                   {
                     head: "Name",
+                    phone: "title",
                     cell: ({ id, name }) => (
                       <Link to="/runs/$id" params={{ id }}>
                         <Name>{name}</Name>
@@ -37,6 +39,7 @@ export function RunsPage() {
                   },
                   {
                     head: "Spent",
+                    phone: "figure",
                     cell: ({ name, spent, limit }) => (
                       <>
                         <div>
@@ -52,8 +55,16 @@ export function RunsPage() {
                     cell: ({ requests, max_requests: most }) =>
                       most === null ? count(requests) : `${count(requests)} of ${count(most)}`,
                   },
-                  { head: "State", cell: ({ status }) => <RunStatus status={status} /> },
-                  { head: "Opened", cell: ({ created_at: at }) => <Moment at={at} /> },
+                  {
+                    head: "State",
+                    phone: "state",
+                    cell: ({ status }) => <RunStatus status={status} />,
+                  },
+                  {
+                    head: "Opened",
+                    phone: "when",
+                    cell: ({ created_at: at }) => <Moment at={at} />,
+                  },
                 ]}
               />
             )

@@ -247,6 +247,7 @@ function Findings() {
               columns={[
                 {
                   head: "Key",
+                  phone: "title",
                   cell: ({ name, label }) => (
                     <>
                       <Name>{name}</Name>
@@ -260,10 +261,12 @@ function Findings() {
                 },
                 {
                   head: "Last used",
-                  cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
+                  phone: "figure",
+                  cell: ({ last_used_at: at }) => <Moment at={at} never="never" dayOnly />,
                 },
                 {
                   head: "Why",
+                  phone: "when",
                   cell: ({ findings }) => findings.map((finding) => words[finding]).join(", "),
                 },
               ]}

@@ -1,34 +1,26 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { Form, listOf } from "../../ui/form.tsx";
-import { Field, Input, Select } from "../../ui/parts.tsx";
+import { Field, Input } from "../../ui/parts.tsx";
+import { LimitFields, periodOf } from "../budgets/limit-fields.tsx";
+import { ModelsField } from "../models/models-field.tsx";
 import { changeTeam, createTeam, type Team } from "./api.ts";
-
-const periods = [
-  ["daily", "a day"],
-  ["weekly", "a week"],
-  ["monthly", "a month"],
-  ["total", "all time"],
-] as const;
 
 const start = (team: Team | undefined) => ({
   name: team?.name ?? "",
   limit: team?.limit === null || team === undefined ? "" : String(team.limit),
   period: team?.period ?? ("monthly" as Team["period"]),
   zone: team?.time_zone ?? "UTC",
-  models: team?.allowed_models?.join(", ") ?? "",
+  models: team?.allowed_models?.join("\n") ?? "",
 });
 type Fields = ReturnType<typeof start>;
 
 /** Returns the limit of the fields. A period that is as before keeps the budget with its alerts. */
-function limitOf({ limit, period, zone }: Fields, team: Team | undefined) {
+function limitOf(fields: Fields, team: Team | undefined) {
+  const { limit, period, zone } = fields;
   if (limit === "") return { limit: null };
   const isSame = team?.limit !== null && team?.period === period && team.time_zone === zone;
-  const isZoned = period !== "total";
-  return {
-    limit: Number(limit),
-    ...(isSame ? {} : { period, ...(isZoned && { time_zone: zone }) }),
-  };
+  return { limit: Number(limit), ...(isSame ? {} : periodOf(fields)) };
 }
 
 /** Creates a team, or changes one. */
@@ -47,55 +39,33 @@ export function TeamForm({ team, onDone }: { team?: Team | undefined; onDone: ()
     },
     onSuccess: onDone,
   });
-  const text = (name: "name" | "zone" | "models", label: string, hint?: string) => (
-    <Field label={label} {...(hint === undefined ? {} : { hint })}>
-      {(id) => (
-        <Input
-          id={id}
-          value={fields[name]}
-          required={name !== "models"}
-          onChange={({ target }) => set({ [name]: target.value })}
-        />
-      )}
-    </Field>
-  );
   return (
     <Form
       action={team === undefined ? "Create team" : "Save team"}
       work={save}
       onSubmit={() => save.mutate()}
     >
-      {text("name", "Name")}
-      <Field label="Limit in USD" hint="Of all its keys together. Empty: no limit.">
+      <Field label="Name">
         {(id) => (
           <Input
             id={id}
-            type="number"
-            min="0.000001"
-            step="any"
-            value={fields.limit}
-            onChange={({ target }) => set({ limit: target.value })}
+            value={fields.name}
+            required
+            onChange={({ target }) => set({ name: target.value })}
           />
         )}
       </Field>
-      {fields.limit === "" ? null : (
-        <>
-          <Field label="Period">
-            {(id) => (
-              <Select
-                id={id}
-                value={fields.period}
-                options={periods}
-                onChange={(period) => set({ period: period as Team["period"] })}
-              />
-            )}
-          </Field>
-          {fields.period === "total"
-            ? null
-            : text("zone", "Time zone", "Such as Europe/Berlin; periods begin there.")}
-        </>
-      )}
-      {text("models", "Models", "Ids with commas between them. Empty: all.")}
+      <LimitFields
+        draft={fields}
+        onChange={set}
+        hint="Of all its keys together. Empty: no limit."
+      />
+      <ModelsField
+        label="Models"
+        hint="One a line. Empty: all."
+        value={fields.models}
+        onChange={(models) => set({ models })}
+      />
     </Form>
   );
 }

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { count, shortDay, usd } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
@@ -7,21 +7,21 @@ import { Confirm, Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import {
-  Actions,
   Button,
   Card,
-  Code,
   Empty,
   Field,
   Input,
   Loaded,
+  Moment,
   Name,
   Problem,
   Stat,
   Stats,
-  Status,
 } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import style from "../../ui/ui.module.css";
+import { KeysCard } from "../keys/keys-card.tsx";
 import {
   addMember,
   createKey,
@@ -43,26 +43,37 @@ function MembersCard({ id, mayWrite }: Pick<Team, "id"> & { mayWrite: boolean })
   const members = useQuery(teamMembersQuery(id));
   const [email, setEmail] = useState("");
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["teams"] });
-  const add = useMutation({ mutationFn: addMember, onSuccess: refresh });
+  const add = useMutation({
+    mutationFn: addMember,
+    onSuccess: () => {
+      setEmail("");
+      return refresh();
+    },
+  });
   const remove = useMutation({ mutationFn: removeMember, onSuccess: refresh });
   return (
-    <Card title="Members">
+    <Card title="Members" flush>
       {remove.error === null ? null : <Problem error={remove.error} />}
       <Loaded query={members} height={64}>
         {({ data: rows }) =>
           rows.length === 0 ? (
-            <Empty>No member yet.</Empty>
+            <Empty>No member yet. Its members see the team, and make keys of it.</Empty>
           ) : (
             <Table
               rows={rows}
               rowKey={({ user_id: userId }) => userId}
               caption="Members of the team"
               columns={[
-                { head: "Name", cell: ({ name }) => <Name>{name}</Name> },
-                { head: "Address", cell: (member) => <Name>{member.email}</Name> },
-                { head: "Joined", cell: ({ joined_at: joinedAt }) => shortDay(joinedAt) },
+                { head: "Name", phone: "title", cell: ({ name }) => <Name>{name}</Name> },
+                { head: "E-mail", phone: "when", cell: (member) => <Name>{member.email}</Name> },
                 {
-                  head: "",
+                  head: "Joined",
+                  phone: "figure",
+                  cell: ({ joined_at: at }) => <Moment at={at} dayOnly />,
+                },
+                {
+                  head: "Actions",
+                  phone: "actions",
                   cell: ({ user_id: userId, name }) =>
                     mayWrite ? (
                       <Button
@@ -80,75 +91,21 @@ function MembersCard({ id, mayWrite }: Pick<Team, "id"> & { mayWrite: boolean })
         }
       </Loaded>
       {mayWrite ? (
-        <Form action="Add member" work={add} onSubmit={() => add.mutate({ id, email })}>
-          <Field label="Address of a person of the organisation">
-            {(field) => (
-              <Input
-                id={field}
-                type="email"
-                required
-                value={email}
-                onChange={({ target }) => setEmail(target.value)}
-              />
-            )}
-          </Field>
-        </Form>
-      ) : null}
-    </Card>
-  );
-}
-
-/** The keys of a team, and a form for another one. */
-function KeysCard({ id, mayWrite }: Pick<Team, "id"> & { mayWrite: boolean }) {
-  const queries = useQueryClient();
-  const keys = useQuery(teamKeysQuery(id));
-  const [name, setName] = useState("");
-  const create = useMutation({
-    mutationFn: createKey,
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["teams"] }),
-  });
-  return (
-    <Card title="Keys">
-      <Loaded query={keys} height={64}>
-        {({ data: rows }) =>
-          rows.length === 0 ? (
-            <Empty>No key yet.</Empty>
-          ) : (
-            <Table
-              rows={rows}
-              rowKey={(key) => key.id}
-              caption="Keys of the team"
-              columns={[
-                { head: "Name", cell: (key) => <Name>{key.name}</Name> },
-                { head: "Key", cell: ({ label }) => label },
-                {
-                  head: "Spent in 30 days",
-                  number: true,
-                  cell: ({ real_usage_monthly: spent }) => usd(spent),
-                },
-                {
-                  head: "State",
-                  cell: ({ disabled }) => <Status>{disabled ? "disabled" : "active"}</Status>,
-                },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-      {create.data === undefined ? null : <Code text={create.data.key} label="Copy the key" />}
-      {mayWrite ? (
-        <Form action="Create key" work={create} onSubmit={() => create.mutate({ id, name })}>
-          <Field label="Name of a new key" hint="Its secret is shown once.">
-            {(field) => (
-              <Input
-                id={field}
-                required
-                value={name}
-                onChange={({ target }) => setName(target.value)}
-              />
-            )}
-          </Field>
-        </Form>
+        <div className={style.below}>
+          <Form inline action="Add member" work={add} onSubmit={() => add.mutate({ id, email })}>
+            <Field label="E-mail of a person of the organisation">
+              {(field) => (
+                <Input
+                  id={field}
+                  type="email"
+                  required
+                  value={email}
+                  onChange={({ target }) => setEmail(target.value)}
+                />
+              )}
+            </Field>
+          </Form>
+        </div>
       ) : null}
     </Card>
   );
@@ -169,13 +126,11 @@ function Change({ team }: { team: Team }) {
     },
   });
   return (
-    <Card title="Change">
-      <Actions>
-        <Button onClick={() => setEdited(true)}>Edit team</Button>
-        <Button look="plain" onClick={() => setDoomed(true)}>
-          Delete
-        </Button>
-      </Actions>
+    <>
+      <Button onClick={() => setEdited(true)}>Edit team</Button>
+      <Button look="plain" onClick={() => setDoomed(true)}>
+        Delete
+      </Button>
       <Modal title="Edit team" open={isEdited} onClose={() => setEdited(false)}>
         <TeamForm
           team={team}
@@ -193,9 +148,44 @@ function Change({ team }: { team: Team }) {
         action="Delete team"
         work={remove}
       >
-        <p>Its {count(team.keys)} keys are revoked. Records of its requests stay.</p>
+        <p>
+          {team.keys === 0
+            ? "It has no key."
+            : `Requests with its ${team.keys === 1 ? "key" : `${count(team.keys)} keys`} fail at once.`}{" "}
+          Records of its requests stay.
+        </p>
       </Confirm>
-    </Card>
+    </>
+  );
+}
+
+/** What the keys of a team spent, what is left, and what they may ask for. */
+function Figures({ team }: { team: Team }) {
+  const { spent, limit, remaining, period, time_zone: zone, allowed_models: models } = team;
+  return (
+    <Stats>
+      <Stat
+        name="Spent"
+        value={usd(spent)}
+        note={limit === null ? "no limit" : <TeamSpending {...team} />}
+      />
+      <Stat
+        name="Left"
+        value={remaining === null ? "no limit" : usd(remaining)}
+        note={
+          period === "total"
+            ? "for all time"
+            : `${period}, since ${shortDay(team.period_start, zone)} (${zone})`
+        }
+      />
+      <Stat name="Members" value={count(team.members)} />
+      <Stat name="Keys" value={count(team.keys)} />
+      <Stat
+        name="Models"
+        value={models === null ? "all" : count(models.length)}
+        note={models?.join(", ") ?? ""}
+      />
+    </Stats>
   );
 }
 
@@ -203,38 +193,37 @@ function Change({ team }: { team: Team }) {
 export function TeamPage() {
   const { id } = route.useParams();
   const team = useQuery(teamQuery(id));
+  const keys = useQuery(teamKeysQuery(id));
   const mayChange = useScope("write:security");
   const mayWrite = useScope("write:llm-keys");
   return (
     <>
-      <PageHead title="Team" />
-      <Loaded query={team} height={240}>
-        {(data) => (
-          <>
-            <Stats>
-              <Stat name="Name" value={data.name} />
-              <Stat
-                name="Spent"
-                value={usd(data.spent)}
-                note={data.limit === null ? "no limit" : <TeamSpending {...data} />}
-              />
-              <Stat
-                name="Left"
-                value={data.remaining === null ? "no bound" : usd(data.remaining)}
-                note={`since ${shortDay(data.period_start)}`}
-              />
-              <Stat
-                name="Models"
-                value={data.allowed_models === null ? "all" : count(data.allowed_models.length)}
-                note={data.allowed_models?.join(", ") ?? ""}
-              />
-            </Stats>
-            {mayChange ? <Change team={data} /> : null}
-            <MembersCard id={data.id} mayWrite={mayChange} />
-            <KeysCard id={data.id} mayWrite={mayWrite} />
-          </>
-        )}
+      <PageHead title={team.data?.name ?? "Team"} within={<Link to="/teams">Teams</Link>}>
+        {mayChange && team.data !== undefined ? <Change team={team.data} /> : null}
+      </PageHead>
+      <Loaded query={team} height={88}>
+        {(data) => <Figures team={data} />}
       </Loaded>
+      <KeysCard
+        of="team"
+        keys={keys}
+        empty="No key yet. What its keys spend counts towards the limit of the team."
+        figures={[
+          {
+            head: "Spent in 30 days",
+            number: true,
+            phone: "figure",
+            cell: ({ id: key, real_usage_monthly: spent }) => (
+              <Link to="/activity" search={{ key_id: key }}>
+                {usd(spent)}
+              </Link>
+            ),
+          },
+        ]}
+        onCreate={mayWrite ? (name) => createKey({ id, name }) : undefined}
+        changes={["teams"]}
+      />
+      <MembersCard id={id} mayWrite={mayChange} />
     </>
   );
 }

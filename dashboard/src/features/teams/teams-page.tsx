@@ -14,20 +14,26 @@ import { TeamSpending } from "./team-spending.tsx";
 const columns = [
   {
     head: "Name",
+    phone: "title" as const,
     cell: ({ id, name }: Team) => (
       <Link to="/teams/$id" params={{ id }}>
         <Name>{name}</Name>
       </Link>
     ),
   },
-  { head: "Spent", cell: (team: Team) => <TeamSpending {...team} /> },
-  { head: "Period", cell: ({ period }: Team) => period },
+  { head: "Spent", phone: "figure" as const, cell: (team: Team) => <TeamSpending {...team} /> },
+  {
+    head: "Period",
+    cell: ({ limit, period }: Team) =>
+      limit === null ? "–" : period === "total" ? "all time" : period,
+  },
   { head: "Members", number: true, cell: ({ members }: Team) => count(members) },
   { head: "Keys", number: true, cell: ({ keys }: Team) => count(keys) },
   {
     head: "Models",
+    phone: "when" as const,
     cell: ({ allowed_models: models }: Team) =>
-      models === null ? "all" : <Name>{models.join(", ")}</Name>,
+      models === null ? "all models" : <Name>{models.join(", ")}</Name>,
   },
 ];
 
@@ -46,7 +52,8 @@ export function TeamsPage() {
           {({ data: rows }) =>
             rows.length === 0 ? (
               <Empty action={create}>
-                No team yet. A team has keys, members, models and a limit of its own.
+                No team yet. A team is a part of the workspace with keys, members, models and a
+                limit of its own: at the limit its keys are refused, and the others go on.
               </Empty>
             ) : (
               <Table rows={rows} rowKey={({ id }) => id} caption="Teams" columns={columns} />

@@ -128,14 +128,37 @@ export function usageQuery({
   });
 }
 
+/** A disjoint part of what was used, with what was charged for it. */
+export interface UsagePart {
+  part: string;
+  quantity: number;
+  requests: number;
+  cost: number;
+}
+
+/** The parts of usage over a range, in whole hours or days of UTC. */
+export function partsQuery(range: RangeSearch) {
+  const { fromMs, toMs } = wholeBuckets(rangeOf(range, "14d"));
+  return queryOptions({
+    queryKey: ["usage", "parts", fromMs, toMs],
+    queryFn: () =>
+      request<List<UsagePart> & { counted_from: string | null }>(
+        `/analytics/usage/parts${queryOf({
+          from: new Date(fromMs).toISOString(),
+          to: new Date(toMs).toISOString(),
+        })}`,
+      ),
+  });
+}
+
 /** One figure over all rows. */
 export const sumOf = (
   rows: readonly UsageRow[],
   figure: "requests" | "errors" | "tokens" | "cost" | "cached_tokens" | "prompt_tokens",
 ): number => rows.reduce((sum, row) => sum + row[figure], 0);
 
-/** What a page may group by: what the API groups by, and the person behind a key. */
-export type PageGroup = UsageGroup | "person";
+/** What a page may group by: what the API groups by, the person behind a key, and the parts. */
+export type PageGroup = UsageGroup | "person" | "part";
 
 /** The names of keys, and who made them; what the session may not see keeps its id. */
 export interface Names {
@@ -147,6 +170,7 @@ export interface Names {
 /** The group of a row, by its name. */
 export function groupOf(row: UsageRow, group: PageGroup, { keys, people, presets }: Names): string {
   if (group === "model") return row.model ?? "unknown";
+  if (group === "part") return "all";
   if (group === "preset") return presets.get(row.preset_id ?? "") ?? row.preset_id ?? "none";
   if (group === "session") return row.session_id ?? "none";
   if (group === "provider" || group === "app" || group === "customer" || group === "tag")

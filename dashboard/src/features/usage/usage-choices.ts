@@ -17,6 +17,7 @@ export const groups = [
   ["preset", "by preset"],
   ["session", "by session"],
   ["tag", "by tag"],
+  ["part", "by part"],
 ] as const;
 
 /** Heads of the columns that name a group. */
@@ -30,6 +31,7 @@ export const heads = {
   preset: "Preset",
   session: "Session",
   tag: "Tag",
+  part: "Part",
 } as const;
 
 /** How many groups have a row of their own; the others are summed. */
@@ -48,7 +50,8 @@ const choiceOf = <Choice extends string>(
 export const chosenOf = (search: Readonly<Record<string, string | undefined>>) => ({
   figure: choiceOf(figures, search["figure"]) ?? "cost",
   group: choiceOf(groups, search["group"]) ?? "model",
-  second: choiceOf(groups, search["second"]),
+  // Parts divide requests, so they divide no group of them.
+  second: choiceOf(groups.slice(0, -1), search["second"]),
   /** The name of the tag that requests are grouped by. */
   tag: search["tag"] ?? "",
   limit: choiceOf(limits, search["limit"]) ?? limits[0][0],

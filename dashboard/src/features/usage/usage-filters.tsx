@@ -51,6 +51,60 @@ function OwnDates({ from, to, onChange }: RangeSearch & { onChange: Change }) {
   );
 }
 
+interface PartProps {
+  chosen: Chosen;
+  onChange: Change;
+}
+
+/** By what each group is divided once more, and the name of the tag where one is chosen. */
+const Division = ({ chosen: { group, second, tag }, onChange }: PartProps) => (
+  <>
+    <Select
+      label="Second group"
+      value={second ?? ""}
+      options={[
+        ["", "not divided"],
+        ...groups.filter(([each]) => each !== group && each !== "part"),
+      ]}
+      onChange={(value) => onChange({ second: value || undefined })}
+    />
+    {group === "tag" || second === "tag" ? (
+      <Input
+        aria-label="Name of the tag"
+        placeholder="Name of the tag"
+        title="A member of the requests' metadata, such as team"
+        defaultValue={tag}
+        onBlur={(event) => onChange({ tag: event.target.value.trim() || undefined })}
+        onKeyDown={(event) => {
+          if (event.key === "Enter")
+            onChange({ tag: event.currentTarget.value.trim() || undefined });
+        }}
+      />
+    ) : null}
+  </>
+);
+
+/** How many groups have a row, and whether the chart adds up. */
+const Shape = ({ chosen: { limit, isCumulative }, onChange }: PartProps) => (
+  <>
+    <Select
+      label="Rows"
+      value={limit}
+      options={limits}
+      onChange={(value) => onChange({ limit: value })}
+    />
+    <Select
+      label="Sums"
+      value={isCumulative ? "up" : ""}
+      options={[
+        ["", "each by itself"],
+        ["up", "added up over time"],
+      ]}
+      onChange={(value) => onChange({ sum: value || undefined })}
+    />
+  </>
+);
+
 /** What is counted, by what, over which range: one bar above everything that follows from it. */
 export function UsageFilters({
   chosen,
@@ -61,7 +115,8 @@ export function UsageFilters({
   range: RangeSearch;
   onChange: Change;
 }) {
-  const { figure, group, second, tag, limit, isCumulative, isLocal } = chosen;
+  const { figure, group, isLocal } = chosen;
+  const isParts = group === "part";
   const isOwn = from !== undefined;
   const chooseRange = (value: string): void => {
     const todayMs = Date.parse(startOf(dayOf(Date.now())));
@@ -78,37 +133,21 @@ export function UsageFilters({
   return (
     <Card label="What is shown">
       <div className={style["bar"]}>
-        <Select
-          label="Figure"
-          value={figure}
-          options={figures}
-          onChange={(value) => onChange({ figure: value })}
-        />
+        {isParts ? null : (
+          <Select
+            label="Figure"
+            value={figure}
+            options={figures}
+            onChange={(value) => onChange({ figure: value })}
+          />
+        )}
         <Select
           label="Group"
           value={group}
           options={groups}
           onChange={(value) => onChange({ group: value })}
         />
-        <Select
-          label="Second group"
-          value={second ?? ""}
-          options={[["", "not divided"], ...groups.filter(([each]) => each !== group)]}
-          onChange={(value) => onChange({ second: value || undefined })}
-        />
-        {group === "tag" || second === "tag" ? (
-          <Input
-            aria-label="Name of the tag"
-            placeholder="Name of the tag"
-            title="A member of the requests' metadata, such as team"
-            defaultValue={tag}
-            onBlur={(event) => onChange({ tag: event.target.value.trim() || undefined })}
-            onKeyDown={(event) => {
-              if (event.key === "Enter")
-                onChange({ tag: event.currentTarget.value.trim() || undefined });
-            }}
-          />
-        ) : null}
+        {isParts ? null : <Division chosen={chosen} onChange={onChange} />}
         <Select
           label="Range"
           value={isOwn ? "own" : (range ?? "14d")}
@@ -116,7 +155,7 @@ export function UsageFilters({
           onChange={chooseRange}
         />
         {isOwn ? <OwnDates from={from} to={to} onChange={onChange} /> : null}
-        {hasZonedDays({ range, from, to }) ? (
+        {!isParts && hasZonedDays({ range, from, to }) ? (
           <Select
             label="Days"
             value={isLocal ? "local" : ""}
@@ -127,21 +166,7 @@ export function UsageFilters({
             onChange={(value) => onChange({ days: value || undefined })}
           />
         ) : null}
-        <Select
-          label="Rows"
-          value={limit}
-          options={limits}
-          onChange={(value) => onChange({ limit: value })}
-        />
-        <Select
-          label="Sums"
-          value={isCumulative ? "up" : ""}
-          options={[
-            ["", "each by itself"],
-            ["up", "added up over time"],
-          ]}
-          onChange={(value) => onChange({ sum: value || undefined })}
-        />
+        {isParts ? null : <Shape chosen={chosen} onChange={onChange} />}
       </div>
     </Card>
   );

@@ -15,16 +15,28 @@ import {
 } from "../../ui/parts.tsx";
 import { SavedViews } from "../views/saved-views.tsx";
 import style from "../../ui/ui.module.css";
-import { type UsageRow, groupOf, usageQuery } from "./api.ts";
-import { chosenOf, figures, heads } from "./usage-choices.ts";
+import {
+  type PageGroup,
+  type Usage,
+  type UsageGroup,
+  type UsageRow,
+  groupOf,
+  usageQuery,
+} from "./api.ts";
+import { type Chosen, chosenOf, figures, heads } from "./usage-choices.ts";
 import { csvOf } from "./usage-export.ts";
 import { UsageFilters } from "./usage-filters.tsx";
+import { UsageParts } from "./usage-parts.tsx";
 import { Sums, SumsTable } from "./usage-sums.tsx";
 import { useNames } from "./use-names.ts";
 
 const UsageChart = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageChart }));
 
 const route = getRouteApi("/usage");
+
+/** What the API groups by for what the page groups by: people by their keys, parts by nothing. */
+const apiGroupOf = (group: PageGroup | undefined): UsageGroup | undefined =>
+  group === "person" ? "key" : group === "part" ? undefined : group;
 
 /** The same rows as files. */
 const Exports = ({ rows }: { rows: readonly UsageRow[] }) => (
@@ -41,17 +53,53 @@ const Exports = ({ rows }: { rows: readonly UsageRow[] }) => (
   </Actions>
 );
 
+/** The chosen figure of each group, over time and as a table. */
+function Grouped({
+  usage,
+  before,
+  chosen: { figure, isCumulative, limit },
+  nameOf,
+  head,
+}: {
+  usage: Usage;
+  before: readonly UsageRow[];
+  chosen: Chosen;
+  nameOf: (row: UsageRow) => string;
+  head: string;
+}) {
+  return (
+    <>
+      <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
+        <Suspense fallback={<Skeleton height={280} />}>
+          <UsageChart usage={usage} figure={figure} nameOf={nameOf} cumulative={isCumulative} />
+        </Suspense>
+      </Card>
+      <Card title="Figures" flush>
+        <SumsTable
+          rows={usage.data}
+          before={before}
+          figure={figure}
+          nameOf={nameOf}
+          head={head}
+          limit={Number(limit)}
+        />
+      </Card>
+    </>
+  );
+}
+
 /** Spend, tokens, requests and errors over time, grouped, against the period before. */
 export function UsagePage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const chosen = chosenOf(search);
-  const { figure, group, second, isCumulative } = chosen;
+  const { group } = chosen;
+  const second = group === "part" ? undefined : chosen.second;
   const range = { range: search.range, from: search.from, to: search.to };
   const wanted = {
     range,
-    group: group === "person" ? ("key" as const) : group,
-    second: second === "person" ? ("key" as const) : second,
+    group: apiGroupOf(group),
+    second: apiGroupOf(second),
     tag: chosen.tag,
     local: chosen.isLocal,
   };
@@ -78,7 +126,7 @@ export function UsagePage() {
           search={search}
           onChoose={(chosenView) => void navigate({ search: chosenView })}
         />
-        <Exports rows={now.data?.data ?? []} />
+        {group === "part" ? null : <Exports rows={now.data?.data ?? []} />}
       </PageHead>
       <UsageFilters chosen={chosen} range={range} onChange={set} />
       <Loaded query={now} height={420}>
@@ -99,26 +147,17 @@ export function UsagePage() {
                 </p>
               )}
               <Sums rows={usage.data} before={before.data?.data} />
-              <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
-                <Suspense fallback={<Skeleton height={280} />}>
-                  <UsageChart
-                    usage={usage}
-                    figure={figure}
-                    nameOf={nameOf}
-                    cumulative={isCumulative}
-                  />
-                </Suspense>
-              </Card>
-              <Card title="Figures" flush>
-                <SumsTable
-                  rows={usage.data}
+              {group === "part" ? (
+                <UsageParts range={range} />
+              ) : (
+                <Grouped
+                  usage={usage}
                   before={before.data?.data ?? []}
-                  figure={figure}
+                  chosen={chosen}
                   nameOf={nameOf}
                   head={head}
-                  limit={Number(chosen.limit)}
                 />
-              </Card>
+              )}
             </>
           )
         }

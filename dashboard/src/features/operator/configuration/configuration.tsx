@@ -1,14 +1,16 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import { download } from "../../lib/download.ts";
-import { Confirm } from "../../ui/form.tsx";
-import { Drawer, Modal } from "../../ui/overlay.tsx";
-import { Button, Card, Empty, Loaded, Moment, Problem, Status } from "../../ui/parts.tsx";
-import { RowMenu } from "../../ui/row-menu.tsx";
-import { Table } from "../../ui/table.tsx";
+import { type ReactNode, useState } from "react";
+import { download } from "../../../lib/download.ts";
+import { Confirm } from "../../../ui/form.tsx";
+import { Drawer, Modal } from "../../../ui/overlay.tsx";
+import { Button, Card, Empty, Loaded, Moment, Problem, Status } from "../../../ui/parts.tsx";
+import { RowMenu } from "../../../ui/row-menu.tsx";
+import { Table } from "../../../ui/table.tsx";
+import type { AliasTarget } from "../../aliases/api.ts";
+import { Meaning } from "../../aliases/meaning.tsx";
 import { AliasEntry, RouterEntry } from "./alias-entry.tsx";
 import { type Entry, type Section, configurationQuery, deleteEntry } from "./configuration-api.ts";
-import own from "./operator.module.css";
+import own from "../operator.module.css";
 import { ProviderEntry } from "./provider-entry.tsx";
 import { draftOf, emptyProvider } from "./provider-draft.ts";
 
@@ -39,11 +41,8 @@ const sections: readonly {
 ];
 
 /** What an entry comes to, in a few words. */
-function gistOf({ section, value }: Entry): string {
-  if (section === "aliases") {
-    const { target } = value;
-    return typeof target === "string" ? target : JSON.stringify(target);
-  }
+function gistOf({ section, value }: Entry): ReactNode {
+  if (section === "aliases") return <Meaning target={value["target"] as AliasTarget} />;
   if (section === "routers")
     return Array.isArray(value["members"]) ? value["members"].join(", ") : "";
   const models = Array.isArray(value["models"]) ? value["models"].length : 0;

@@ -1,11 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { duration } from "../../lib/format.ts";
-import { Form, TextArea } from "../../ui/form.tsx";
-import { Actions, Button, Field, Input, Problem, Select, Status } from "../../ui/parts.tsx";
-import style from "../../ui/ui.module.css";
+import { duration } from "../../../lib/format.ts";
+import { Form, TextArea } from "../../../ui/form.tsx";
+import { Actions, Button, Field, Input, Problem, Select, Status } from "../../../ui/parts.tsx";
+import style from "../../../ui/ui.module.css";
 import { type Trial, putEntry, testEntry } from "./configuration-api.ts";
-import own from "./operator.module.css";
+import own from "../operator.module.css";
 import { type ModelDraft, type ProviderDraft, emptyModel, valueOf } from "./provider-draft.ts";
 
 const dialects = [

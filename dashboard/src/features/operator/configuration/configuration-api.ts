@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { Answers, Bodies } from "../../lib/api-types.ts";
-import { request, sending } from "../../lib/api.ts";
+import type { Answers, Bodies } from "../../../lib/api-types.ts";
+import { request, sending } from "../../../lib/api.ts";
 
 /** A provider, router or alias, of the file or of the page. */
 export type Entry = Answers["GET /admin/configuration"]["data"][number];
