@@ -76,21 +76,22 @@ const newDocument = async (name = "report.pdf", type = "application/pdf") => {
   return { id: file.id, base64: content.toString("base64"), content };
 };
 
+const requestOf = (model: string, fileId: string) => ({
+  model,
+  max_tokens: 100,
+  messages: [
+    {
+      role: "user" as const,
+      content: [
+        { type: "file" as const, file: { file_id: fileId } },
+        { type: "text" as const, text: "read it" },
+      ],
+    },
+  ],
+});
+
 const ask = (model: string, fileId: string, more: Record<string, unknown> = {}) =>
-  openai.chat.completions.create({
-    model,
-    max_tokens: 100,
-    messages: [
-      {
-        role: "user",
-        content: [
-          { type: "file", file: { file_id: fileId } },
-          { type: "text", text: "read it" },
-        ],
-      },
-    ],
-    ...more,
-  });
+  openai.chat.completions.create({ ...requestOf(model, fileId), ...more });
 
 /** Returns what each request so far has of a file: its content, or the name of what a vendor stores. */
 const shownIn = ({ base64 }: { base64: string }): string[] =>
@@ -127,7 +128,14 @@ describe.each(vendorIds)("%s", (id) => {
     for (let turn = 0; turn < 2; turn += 1) await ask(`${id}/files-1`, document.id);
     vendors.stored.length = 0;
     vendors.asked.length = 0;
-    for (let turn = 0; turn < 2; turn += 1) await ask(`${id}/files-1`, document.id);
+    const stream = await openai.chat.completions.create({
+      ...requestOf(`${id}/files-1`, document.id),
+      stream: true,
+    });
+    let text = "";
+    for await (const { choices } of stream) text += choices[0]?.delta.content ?? "";
+    expect(text).toBe("night");
+    await ask(`${id}/files-1`, document.id);
     expect(shownIn(document)).toEqual(["content", expect.stringMatching(/^report-/)]);
     expect(vendors.refusals).toEqual([`${id}/known`]);
     await deleteFile(document.id);

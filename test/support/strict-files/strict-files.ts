@@ -152,7 +152,9 @@ export class StrictFiles {
   }
 
   private answerModel({ vendor, path, body }: FileCall): Response {
-    const answer = path.endsWith("/responses") ? responseAnswer : liveAnswer(path);
+    // Streams are answered whole, as some servers do.
+    const whole = path.replace(":streamG", ":g");
+    const answer = path.endsWith("/responses") ? responseAnswer : liveAnswer(whole);
     if (answer === undefined) return new Response("", { status: 404 });
     this.asked.push({ vendor, text: JSON.stringify(body) });
     return Response.json(answer);
