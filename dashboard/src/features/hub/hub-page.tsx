@@ -131,7 +131,11 @@ function Reviews() {
                     </>
                   ),
                 },
-                { head: "Workspace", cell: ({ workspace_id: id }) => <WorkspaceName id={id} /> },
+                {
+                  head: "Workspace",
+                  cell: ({ workspace_id: id }) =>
+                    id === undefined ? "–" : <WorkspaceName id={id} />,
+                },
                 {
                   head: "Actions",
                   cell: (entry) => (
