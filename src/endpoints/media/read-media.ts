@@ -2,7 +2,7 @@ import { bodyPieces } from "../../http/uploads/body-pieces.ts";
 import { z } from "zod";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { boundaryOf, fieldText, formParts } from "../../http/uploads/multipart.ts";
-import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import { declaredLengthOf, parseJsonObject, readJsonText } from "../../http/read-body.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";
@@ -138,9 +138,12 @@ async function readForm(
     readers -= 1;
     if (readers <= 0) for (const { content } of uploads.splice(0)) await content.close();
   };
+  const boundary = boundaryOf(request.headers.get("content-type"));
+  const room = await spool.room(roomOf(request, limits));
   try {
-    const boundary = boundaryOf(request.headers.get("content-type"));
-    for await (const part of formParts(bodyPieces(request, limits.formBytesMax), boundary)) {
+    const waits = (): boolean => spool.isSlow;
+    const pieces = bodyPieces(request, limits.formBytesMax, { waits });
+    for await (const part of formParts(pieces, boundary)) {
       const { name: field, filename, type } = part;
       hash?.update(JSON.stringify([field, filename]));
       if (filename === undefined && !isBinary(type)) {
@@ -152,6 +155,7 @@ async function readForm(
       }
       const content = await spool.store(
         counted(part.content, { hash, field, bytesMax: limits.fileBytesMax }),
+        room,
       );
       uploads.push({ field, filename: filename ?? nameByType(type), type, content });
     }
@@ -165,7 +169,15 @@ async function readForm(
   } catch (error) {
     await close();
     throw error;
+  } finally {
+    room.close();
   }
+}
+
+/** Returns the bytes that a form declares; 0 where it names none, or is refused anyway. */
+function roomOf(request: RequestContext["request"], { formBytesMax }: MediaLimits): number {
+  const declared = declaredLengthOf(request) ?? 0;
+  return declared > formBytesMax ? 0 : declared;
 }
 
 /** Returns a name for a file without one, since providers tell its format by its ending. */

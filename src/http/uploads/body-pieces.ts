@@ -31,18 +31,20 @@ const turnBytes = 64 * 1024 * 1024;
  * until the next one is asked for: then its memory is freed, since garbage of this size is collected
  * too late. Each piece is awaited in time; the time in which the reader works on a piece, or waits
  * for its turn, does not count. A body that is refused is drained, so that its client gets the
- * answer. Throws `GatewayError`.
+ * answer. `waits` says whether the reader may wait for storage; bodies then take turns, since more
+ * of each would come meanwhile. Throws `GatewayError`.
  */
 export async function* bodyPieces(
   request: HttpRequest,
   limitBytes: number,
+  { waits = () => true }: { waits?(): boolean } = {},
 ): AsyncGenerator<Uint8Array> {
   const declared = declaredLengthOf(request);
   if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
   if (decompressorOf(request) !== undefined)
     throw new GatewayError("bad_request", "Send this body without content-encoding.");
   const pace = new BodyPace(systemClock.livedMs());
-  const turn = new Turn(pace);
+  const turn = new Turn(pace, waits);
   // The platform keeps less of a body that is not read yet.
   await turn.begin();
   const reader = request.body?.getReader();
@@ -78,17 +80,19 @@ export async function* bodyPieces(
 /** One body's turn. Clients slower than the storage need none, since little of theirs waits. */
 class Turn {
   private readonly pace: BodyPace;
+  private readonly isNeeded: () => boolean;
   private isFast = true;
   private isHeld = false;
   private bytes = 0;
 
-  constructor(pace: BodyPace) {
+  constructor(pace: BodyPace, isNeeded: () => boolean) {
     this.pace = pace;
+    this.isNeeded = isNeeded;
   }
 
-  /** Waits for the turn, unless the client is slow. */
+  /** Waits for the turn, unless the client is slow or none is needed. */
   async begin(): Promise<void> {
-    if (!this.isFast || this.isHeld) return;
+    if (!this.isFast || this.isHeld || !this.isNeeded()) return;
     const askedMs = systemClock.livedMs();
     await turns.take();
     this.pace.dueMs += systemClock.livedMs() - askedMs;

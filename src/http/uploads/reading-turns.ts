@@ -1,5 +1,5 @@
 /**
- * The turns in which stored bodies are read. The platform keeps one to two megabytes of each body
+ * The turns in which bodies are read for slow storage. The platform keeps one to two megabytes of each body
  * that waits, and more of each that is being read, so that only a few are read at once, however many
  * clients send. Turns are given in the order in which they were asked for.
  */

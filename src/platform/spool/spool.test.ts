@@ -54,6 +54,39 @@ test("frees what its sender did not finish", async () => {
   expect(spool.usedBytes).toBe(0);
 });
 
+test("uploads wait for room in the order in which they came, and one that never fits is refused", async () => {
+  const spool = new Spool({ directory, bytesMax: 4 * mib });
+  await expect(spool.room(4 * mib + 1)).rejects.toMatchObject({ code: "service_unavailable" });
+  const room = await spool.room(3 * mib);
+  const content = await spool.store(inPieces(bytesOf(2 * mib), 65_536), room);
+  expect(spool.usedBytes).toBe(3 * mib);
+  const came: string[] = [];
+  const large = spool.room(3 * mib).then(() => came.push("large"));
+  // It would fit, but another came first.
+  const small = spool.room(mib).then(() => came.push("small"));
+  room.close();
+  expect(spool.usedBytes).toBe(2 * mib);
+  await Bun.sleep(0);
+  expect(came).toEqual([]);
+  await content.close();
+  await Promise.all([large, small]);
+  expect(came).toEqual(["large", "small"]);
+});
+
+test("contents beyond the memory of all are in files from the start", async () => {
+  const spool = new Spool({ directory, bytesMax: 64 * mib });
+  const bytes = bytesOf(mib);
+  const contents = [];
+  for (let index = 0; index < 20; index += 1)
+    contents.push(await spool.store(inPieces(bytes, 262_144)));
+  expect(spool.memoryBytes).toBeLessThanOrEqual(16 * mib);
+  for (const content of contents) {
+    expect(Buffer.concat(await Array.fromAsync(storedPieces(content))).equals(bytes)).toBe(true);
+    await content.close();
+  }
+  expect([spool.memoryBytes, spool.usedBytes]).toEqual([0, 0]);
+});
+
 test("a stored content is sent to a provider between parts of text", async () => {
   const received = Promise.withResolvers<Uint8Array>();
   const server = Bun.serve({

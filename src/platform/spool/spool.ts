@@ -1,10 +1,22 @@
 import { randomUUID } from "node:crypto";
+import { writeSync } from "node:fs";
 import { mkdir, open, unlink, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
+import { systemClock } from "../kernel/clock.ts";
 import { GatewayError } from "../kernel/errors.ts";
 
 /** Bytes of one content that are kept in memory; all of a longer one is in a file. */
 const memoryBytesMax = 1024 * 1024;
+/** Bytes of all contents that are kept in memory; beyond it, contents are in files from the start. */
+const memoryBytesOfAll = 16 * 1024 * 1024;
+
+/** Milliseconds over which the time of writes is summed, and the sum from which storage is slow. */
+const windowMs = 1_000;
+const slowMs = 500;
+/** Milliseconds for which it then counts as slow. */
+const slowForMs = 2_000;
+/** Milliseconds for which an upload waits for room before it is refused. */
+const roomWaitMs = 60_000;
 
 const full = (bytesMax: number): GatewayError =>
   new GatewayError(
@@ -20,9 +32,16 @@ const full = (bytesMax: number): GatewayError =>
  */
 export class Spool {
   usedBytes = 0;
+  /** Bytes of contents that are in memory. */
+  memoryBytes = 0;
   readonly bytesMax: number;
   private readonly directory: string;
   private made: Promise<unknown> | undefined;
+  private slowUntilMs = 0;
+  private windowEndsMs = 0;
+  private writtenForMs = 0;
+  /** Uploads that wait for room, in the order in which they came. */
+  private readonly waiting: Waiting[] = [];
 
   constructor({ directory, bytesMax }: { directory: string; bytesMax: number }) {
     this.directory = directory;
@@ -30,13 +49,47 @@ export class Spool {
   }
 
   /** Returns a content without bytes, which has to be closed. */
-  open(): SpooledContent {
-    return new SpooledContent(this);
+  open(room?: SpoolRoom): SpooledContent {
+    return new SpooledContent(this, room);
   }
 
-  /** Stores the pieces of a content. Where they fail, nothing of it is left. */
-  async store(pieces: AsyncIterable<Uint8Array>): Promise<SpooledContent> {
-    const content = this.open();
+  /**
+   * Waits for room for the bytes of an upload, so that hundreds at once come one after another where
+   * they do not fit together. Throws `service_unavailable` where they never fit, or no room was left
+   * within a minute.
+   */
+  async room(bytes: number): Promise<SpoolRoom> {
+    if (bytes > this.bytesMax) throw full(this.bytesMax);
+    if (this.waiting.length === 0 && this.usedBytes + bytes <= this.bytesMax)
+      this.usedBytes += bytes;
+    else await this.waitFor(bytes);
+    return new SpoolRoom(this, bytes);
+  }
+
+  private waitFor(bytes: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiting: Waiting = { bytes, resolve };
+    this.waiting.push(waiting);
+    const timer = setTimeout(() => {
+      this.waiting.splice(this.waiting.indexOf(waiting), 1);
+      reject(full(this.bytesMax));
+      this.admit();
+    }, roomWaitMs);
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  private admit(): void {
+    for (let next = this.waiting[0]; next !== undefined; next = this.waiting[0]) {
+      if (this.usedBytes + next.bytes > this.bytesMax) return;
+      this.usedBytes += next.bytes;
+      this.waiting.shift();
+      next.resolve();
+    }
+  }
+
+  /** Stores the pieces of a content, in room that was taken for it. Where they fail, nothing is left. */
+  async store(pieces: AsyncIterable<Uint8Array>, room?: SpoolRoom): Promise<SpooledContent> {
+    const content = this.open(room);
     try {
       for await (const piece of pieces) await content.write(piece);
       return content;
@@ -52,6 +105,44 @@ export class Spool {
     this.usedBytes += bytes;
   }
 
+  /** Gives bytes back. */
+  free(bytes: number): void {
+    this.usedBytes -= bytes;
+    this.admit();
+  }
+
+  /**
+   * Whether a write may wait for the storage, so that the senders of uploads have to. Otherwise
+   * bytes are written in the turn of the event loop in which they come, and none of them pile up.
+   */
+  get isSlow(): boolean {
+    return systemClock.livedMs() < this.slowUntilMs;
+  }
+
+  /** Returns whether that many bytes of a content may be in memory. */
+  hasMemory(bytes: number): boolean {
+    return bytes <= memoryBytesMax && this.memoryBytes + bytes <= memoryBytesOfAll;
+  }
+
+  /** Writes bytes of a file: at once where the system takes them, or else on a thread. */
+  async write(handle: FileHandle, bytes: Uint8Array, start: number): Promise<void> {
+    const startedMs = systemClock.livedMs();
+    if (startedMs < this.slowUntilMs) return writeAt(handle, bytes, start);
+    for (let written = 0; written < bytes.byteLength; )
+      written += writeSync(handle.fd, bytes, written, bytes.byteLength - written, start + written);
+    const endedMs = systemClock.livedMs();
+    this.noteTime({ startedMs, endedMs });
+  }
+
+  private noteTime({ startedMs, endedMs }: { startedMs: number; endedMs: number }): void {
+    if (startedMs >= this.windowEndsMs) {
+      this.windowEndsMs = startedMs + windowMs;
+      this.writtenForMs = 0;
+    }
+    this.writtenForMs += endedMs - startedMs;
+    if (this.writtenForMs > slowMs) this.slowUntilMs = endedMs + slowForMs;
+  }
+
   /** Opens a file that has no name any more. */
   async file(): Promise<FileHandle> {
     this.made ??= mkdir(this.directory, { recursive: true, mode: 0o700 });
@@ -63,6 +154,36 @@ export class Spool {
   }
 }
 
+/** An upload that waits for room. */
+interface Waiting {
+  bytes: number;
+  resolve(): void;
+}
+
+/** Room that was taken for an upload before it came. */
+export class SpoolRoom {
+  private readonly spool: Spool;
+  private bytesLeft: number;
+
+  constructor(spool: Spool, bytes: number) {
+    this.spool = spool;
+    this.bytesLeft = bytes;
+  }
+
+  /** Uses bytes of the room, and more of the spool where it is too small. */
+  take(bytes: number): void {
+    const within = Math.min(bytes, this.bytesLeft);
+    if (bytes > within) this.spool.take(bytes - within);
+    this.bytesLeft -= within;
+  }
+
+  /** Gives back what was not used. */
+  close(): void {
+    this.spool.free(this.bytesLeft);
+    this.bytesLeft = 0;
+  }
+}
+
 /** A content in memory or, where it is long, in a file. It is written once and then read. */
 export class SpooledContent implements StoredContent {
   size = 0;
@@ -70,32 +191,40 @@ export class SpooledContent implements StoredContent {
   private pieces: Uint8Array<ArrayBuffer>[] = [];
   private handle: FileHandle | undefined;
   private isClosed = false;
+  private readonly room: SpoolRoom | undefined;
 
-  constructor(spool: Spool) {
+  constructor(spool: Spool, room?: SpoolRoom) {
     this.spool = spool;
+    this.room = room;
   }
 
   /** Adds bytes at the end. Throws `service_unavailable` where the spool is full. */
   async write(piece: Uint8Array): Promise<void> {
-    this.spool.take(piece.byteLength);
+    (this.room ?? this.spool).take(piece.byteLength);
     const start = this.size;
     this.size += piece.byteLength;
-    if (this.handle === undefined && this.size <= memoryBytesMax) {
+    if (this.handle === undefined && this.spool.hasMemory(this.size)) {
       // A copy, since the piece may be a view of a buffer that its reader uses again.
       this.pieces.push(Uint8Array.from(piece));
+      this.spool.memoryBytes += piece.byteLength;
       return;
     }
-    if (this.handle === undefined) {
-      this.handle = await this.spool.file();
-      let at = 0;
-      for (const kept of this.pieces.splice(0)) {
-        await writeAt(this.handle, kept, at);
-        at += kept.byteLength;
-        // Freed at once: hundreds of uploads would leave hundreds of megabytes of garbage.
-        kept.buffer.transfer(0);
-      }
+    this.handle ??= await this.moved(start);
+    await this.spool.write(this.handle, piece, start);
+  }
+
+  /** Moves what is in memory to a file. */
+  private async moved(bytes: number): Promise<FileHandle> {
+    const handle = await this.spool.file();
+    let at = 0;
+    for (const kept of this.pieces.splice(0)) {
+      await this.spool.write(handle, kept, at);
+      at += kept.byteLength;
+      // Freed at once: hundreds of uploads would leave hundreds of megabytes of garbage.
+      kept.buffer.transfer(0);
     }
-    await writeAt(this.handle, piece, start);
+    this.spool.memoryBytes -= bytes;
+    return handle;
   }
 
   async read(start: number, length: number, target?: Buffer): Promise<Uint8Array> {
@@ -124,7 +253,8 @@ export class SpooledContent implements StoredContent {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
-    this.spool.usedBytes -= this.size;
+    this.spool.free(this.size);
+    if (this.handle === undefined) this.spool.memoryBytes -= this.size;
     this.pieces = [];
     await this.handle?.close();
   }
