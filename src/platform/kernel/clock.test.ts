@@ -18,3 +18,19 @@ test("LivedTime follows the clock, and skips the time before a late beat", () =>
   expect(time.nowMs()).toBe(1_150);
   expect(passes(250)).toBe(1_400);
 });
+
+test("LivedTime needs no beats once nothing was read for a minute, and counts that time as lived", () => {
+  let nowMs = 0;
+  const time = new LivedTime(() => nowMs);
+  const beats = (milliseconds: number): boolean => {
+    nowMs += milliseconds;
+    return time.beat();
+  };
+  time.nowMs();
+  for (let beat = 1; beat < 240; beat += 1) expect(beats(250)).toBe(true);
+  expect(beats(250)).toBe(false);
+  nowMs += 3_600_000;
+  time.resume();
+  expect(time.nowMs()).toBe(3_660_000);
+  expect(beats(250)).toBe(true);
+});

@@ -16,15 +16,23 @@ export interface Clock {
  */
 const beatMs = 250;
 
+/**
+ * Milliseconds after the last reading in which beats go on: longer than any wait that is measured.
+ * An idle process is not woken for them.
+ */
+const beatsForMs = 60_000;
+
 /** Monotonic time in which a process ran. A late beat shows that it was suspended. */
 export class LivedTime {
   private readonly monotonicMs: () => number;
   private dueMs: number;
+  private readMs: number;
   private lostMs = 0;
 
   constructor(monotonicMs: () => number) {
     this.monotonicMs = monotonicMs;
-    this.dueMs = monotonicMs() + beatMs;
+    this.readMs = monotonicMs();
+    this.dueMs = this.readMs + beatMs;
   }
 
   /**
@@ -32,14 +40,24 @@ export class LivedTime {
    */
   nowMs(): number {
     const nowMs = this.monotonicMs();
+    this.readMs = nowMs;
     return nowMs - this.lostMs - this.lateMs(nowMs);
   }
 
-  /** Notes that the process runs; called every `beatMs`. */
-  beat(): void {
+  /**
+   * Notes that the process runs; called every `beatMs`. Returns false once nothing was read for a
+   * while, and the beats may end until the next reading.
+   */
+  beat(): boolean {
     const nowMs = this.monotonicMs();
     this.lostMs += this.lateMs(nowMs);
     this.dueMs = nowMs + beatMs;
+    return nowMs - this.readMs < beatsForMs;
+  }
+
+  /** Begins again after beats have ended. Time without beats counts as lived. */
+  resume(): void {
+    this.dueMs = this.monotonicMs() + beatMs;
   }
 
   private lateMs(nowMs: number): number {
@@ -48,15 +66,23 @@ export class LivedTime {
 }
 
 let lived: LivedTime | undefined;
+let beating: ReturnType<typeof setInterval> | undefined;
 
 /** Returns the lived time of this process, measured from its first reader on. */
 function livedTime(): LivedTime {
-  if (lived === undefined) {
-    const time = new LivedTime(() => performance.now());
-    setInterval(() => time.beat(), beatMs).unref();
-    lived = time;
-  }
+  lived ??= new LivedTime(() => performance.now());
+  if (beating === undefined) beginBeats(lived);
   return lived;
+}
+
+function beginBeats(time: LivedTime): void {
+  time.resume();
+  beating = setInterval(() => {
+    if (time.beat()) return;
+    clearInterval(beating);
+    beating = undefined;
+  }, beatMs);
+  beating.unref();
 }
 
 /** The machine's own clock. */
