@@ -9,16 +9,20 @@ export interface Watched extends Passing {
   /** The last deadline that passed while the process stood still. */
   excusedDeadlineMs: number;
   onDeadline(): void;
-  /** Called once when it has been watched for more than a moment: 40 to 60 ms. */
+  /** Called once when it has been watched for more than a moment: 50 to 100 ms. */
   onLasting(): void;
 }
 
-const sweepIntervalMs = 20;
+/**
+ * Sparse requests are answered between two sweeps, so that each sweep wakes the process for nothing
+ * else.
+ */
+const sweepIntervalMs = 50;
 /**
  * The length of a moment, in sweeps. Even a busy gateway has given most of its whole answers by
  * then.
  */
-const momentSweeps = 3;
+const momentSweeps = 2;
 
 /**
  * Watches all exchanges in flight, and connects, with one timer. A sweep looks for deadlines that have passed, so
