@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { BodyDeadlines } from "./body-deadlines.ts";
 import { BodyPace, readJsonText } from "./read-body.ts";
 
 const posted = (body: string): Request =>
@@ -50,4 +52,30 @@ describe("a body that comes in pieces", () => {
       pace.came(5 * 32 * 1024, nowMs);
     }
   });
+});
+
+test("waits for bodies end once they take too long, unless they are forgotten", async () => {
+  const clock = new FakeClock();
+  const deadlines = new BodyDeadlines(clock);
+  const late: string[] = [];
+  const { promise: allLate, resolve } = Promise.withResolvers<void>();
+  const watch = (name: string, dueMs: number) => {
+    const wait = {
+      place: -1,
+      dueMs,
+      onLate: () => {
+        if (late.push(name) === 2) resolve();
+      },
+    };
+    deadlines.watch(wait);
+    return wait;
+  };
+  watch("first", 1_000);
+  deadlines.forget(watch("came", 1_000));
+  watch("second", 1_500);
+  const pending = watch("pending", 5_000);
+  clock.advance(1_600);
+  await allLate;
+  expect(late.toSorted()).toEqual(["first", "second"]);
+  deadlines.forget(pending);
 });

@@ -14,6 +14,7 @@ import {
   isDeeperThan,
 } from "../platform/kernel/json/json-scanner.ts";
 import { withinTime } from "../platform/kernel/within-time.ts";
+import { bodyDeadlines, type BodyWait } from "./body-deadlines.ts";
 import type { BodyMemoryShare } from "./body-memory.ts";
 import type { HttpRequest, ServedRequest } from "./request-context.ts";
 
@@ -229,23 +230,19 @@ export function inTime<Part>(
   { dueMs, gives }: { dueMs: number; gives?: BodyMemoryShare | undefined },
 ): Promise<Part> {
   return new Promise((resolve, reject) => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
     const refuse = (error: GatewayError): void => {
-      clearTimeout(timer);
+      bodyDeadlines.forget(wait);
       awaited?.end();
       leaveUnread(request);
       reject(error);
     };
-    const wait = (): void => {
-      const leftMs = dueMs - systemClock.livedMs();
-      if (leftMs > 0) timer = setTimeout(wait, leftMs);
-      else refuse(tooSlow());
-    };
+    const wait: BodyWait = { place: -1, dueMs, onLate: () => refuse(tooSlow()) };
     const awaited = gives?.awaitWhole(refuse);
-    wait();
+    if (dueMs > systemClock.livedMs()) bodyDeadlines.watch(wait);
+    else refuse(tooSlow());
     part.then(
       (came) => {
-        clearTimeout(timer);
+        bodyDeadlines.forget(wait);
         awaited?.end();
         resolve(came);
       },
