@@ -64,7 +64,10 @@ const strangerIdleSeconds = 5;
  */
 const keptIdleSeconds = 75;
 
-/** Milliseconds between checks of the open streams and the file limit. */
+/**
+ * Milliseconds between checks of the open streams and the file limit. Without streams and without
+ * a request for as long as a connection is kept, nothing is checked.
+ */
 const sweepMs = 1_000;
 
 /**
@@ -84,7 +87,9 @@ export class HttpServer {
   private readonly streams: FrameStreams;
   private readonly onError: (error: unknown) => void;
   private readonly headers: Readonly<Record<string, string>>;
-  private readonly sweeper: ReturnType<typeof setInterval>;
+  private sweeper: ReturnType<typeof setInterval> | undefined;
+  /** The sweeps since the last request. */
+  private quietSweeps = 0;
   private readonly filesMax = openFilesMax();
   private closing = false;
 
@@ -103,8 +108,6 @@ export class HttpServer {
     this.bodyMemory = new BodyMemory(bodyMemoryBytes, clock);
     this.onError = onError;
     this.listener = this.listen(options);
-    this.sweeper = setInterval(() => this.sweep(), sweepMs);
-    this.sweeper.unref();
   }
 
   private listen({
@@ -189,6 +192,8 @@ export class HttpServer {
     listener: Listener,
   ): Promise<Response | undefined> {
     const request = new ServedRequest(platformRequest, listener);
+    this.quietSweeps = 0;
+    this.sweeper ??= setInterval(() => this.sweep(), sweepMs).unref();
     // The handler of a request limits how long its work takes.
     request.setIdleSeconds(0);
     try {
@@ -274,6 +279,11 @@ export class HttpServer {
    */
   sweep(): void {
     this.streams.sweep();
+    this.quietSweeps += 1;
+    if (this.quietSweeps * sweepMs > keptIdleSeconds * 1_000 && this.streams.count === 0) {
+      clearInterval(this.sweeper);
+      this.sweeper = undefined;
+    }
     // Idle connections give way to those with requests.
     if (this.filesMax !== undefined && isNearlyOutOfFiles(this.filesMax))
       this.listener.server.closeIdleConnections();
@@ -324,6 +334,10 @@ class FrameStreams {
 
   constructor(clock: Clock) {
     this.clock = clock;
+  }
+
+  get count(): number {
+    return this.open.size;
   }
 
   /**
