@@ -43,8 +43,9 @@ export interface BatchRunnerParts extends FinishParts {
   onError(error: unknown): void;
 }
 
-/** Milliseconds between looks for work, and between writing what has ended. */
+/** Milliseconds between looks for work, also while no batch is open, and between writing what has ended. */
 const lookEveryMs = 1_000;
+const quietEveryMs = 10_000;
 const markEveryMs = 250;
 
 /** Lines that are taken from the database at once. */
@@ -103,7 +104,10 @@ export class BatchRunner {
   private readonly pace: LinePace;
   /** Starts the next line, where clients use the gateway. */
   private nextStart: ReturnType<typeof setTimeout> | undefined;
-  private timers: ReturnType<typeof setInterval>[] = [];
+  private nextLook: ReturnType<typeof setTimeout> | undefined;
+  private marking: ReturnType<typeof setInterval> | undefined;
+  /** Whether no batch is open, and one can only come with a call of `wake`. */
+  private isQuiet = false;
   private looking: Promise<void> | undefined;
   /** The sending of notices, beside which lines run on. */
   private noticing: Promise<void> | undefined;
@@ -125,10 +129,6 @@ export class BatchRunner {
       await this.parts.batches.releaseAll();
       await this.parts.lines.releaseAll();
     }
-    this.timers = [
-      setInterval(() => this.wake(), lookEveryMs),
-      setInterval(() => void this.markAll(), markEveryMs),
-    ];
     this.wake();
   }
 
@@ -140,7 +140,9 @@ export class BatchRunner {
       .catch(this.parts.onError)
       .finally(() => {
         this.looking = undefined;
-        if (this.looksAgain) this.wake();
+        if (this.looksAgain) return this.wake();
+        clearTimeout(this.nextLook);
+        this.nextLook = setTimeout(() => this.wake(), this.isQuiet ? quietEveryMs : lookEveryMs);
       });
   }
 
@@ -153,9 +155,10 @@ export class BatchRunner {
   /** Resolves when what is running has ended and is written; the rest is left to other gateways. */
   async stop(): Promise<void> {
     this.drain();
-    for (const timer of this.timers) clearInterval(timer);
     clearTimeout(this.nextStart);
     await this.looking;
+    clearTimeout(this.nextLook);
+    clearInterval(this.marking);
     await this.noticing;
     await Promise.all(this.working);
     await this.markAll();
@@ -171,6 +174,7 @@ export class BatchRunner {
   }
 
   private async look(): Promise<void> {
+    this.isQuiet = false;
     const open = await this.parts.batches.open();
     const ids = new Set(open.map(({ id }) => id));
     for (const [id, { running }] of this.active)
@@ -184,6 +188,7 @@ export class BatchRunner {
       .sendNotices()
       .catch(this.parts.onError)
       .finally(() => (this.noticing = undefined));
+    this.isQuiet = open.length === 0 && !this.parts.isShared;
   }
 
   /** Does what the state of a batch asks for. */
@@ -249,6 +254,7 @@ export class BatchRunner {
     if (this.atProvider === undefined) await this.parts.lines.takeBack(batch.id);
     const active = new ActiveBatch(batch, await ResultSeal.of(this.parts.vault, batch));
     this.active.set(batch.id, active);
+    this.marking ??= setInterval(() => void this.markAll(), markEveryMs);
     return active;
   }
 
@@ -464,6 +470,7 @@ export class BatchRunner {
   }
 
   private async markAll(): Promise<void> {
+    if (this.active.size === 0) this.marking = void clearInterval(this.marking);
     for (const active of this.active.values()) await this.mark(active).catch(this.parts.onError);
   }
 
