@@ -30,12 +30,14 @@ interface Program {
   /** Root of the checkout; a release from before, measured beside this one, has another. */
   directory?: string;
   entry?: string;
+  /** Further variables, such as options of the runtime. */
+  environment?: Readonly<Record<string, string>>;
 }
 
 /** This gateway with a credential check, a hold, a charge and a generation row for each request. */
 export function gateway(
   durability: Durability,
-  { name = "gateway", directory = root, entry = "src/main.ts" }: Program = {},
+  { name = "gateway", directory = root, entry = "src/main.ts", environment = {} }: Program = {},
 ): Peer {
   const key = `sk-svc-v1-${randomBytes(24).toString("hex")}`;
   return {
@@ -58,7 +60,8 @@ export function gateway(
       existsSync(resolve(directory, entry))
         ? { ready: true, version: `bun ${Bun.version}` }
         : { ready: false, reason: `${resolve(directory, entry)} does not exist` },
-    start: (context) => start(context, { durability, checkout: directory, entry, key }),
+    start: (context) =>
+      start(context, { durability, checkout: directory, entry, key, environment }),
   };
 }
 
@@ -85,11 +88,12 @@ interface StartOptions {
   checkout: string;
   entry: string;
   key: string;
+  environment: Readonly<Record<string, string>>;
 }
 
 async function start(
   context: PeerContext,
-  { durability, checkout, entry, key }: StartOptions,
+  { durability, checkout, entry, key, environment }: StartOptions,
 ): Promise<RunningPeer> {
   const { children, cores, directory, mock } = context;
   const dataDirectory = join(directory, "data");
@@ -101,7 +105,7 @@ async function start(
     command: [process.execPath, entry],
     directory: checkout,
     cores: cores.peer,
-    environment: gatewayEnvironment({ configPath, dataDirectory, key }),
+    environment: { ...gatewayEnvironment({ configPath, dataDirectory, key }), ...environment },
   });
   const pattern = /^switchyard ready http:\/\/\S+:(\d+)/;
   const [, port] = await waitForLine(child, { pattern, timeoutMs: startTimeoutMs });

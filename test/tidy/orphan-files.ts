@@ -23,6 +23,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/insights.ts": "npm run bench:insights",
   "bench/commits.ts": "npm run bench:commits",
   "bench/planning.ts": "npm run bench:planning",
+  "bench/wakeups.ts": "npm run bench:wakeups",
   "bench/start.ts": "npm run bench:start",
   "bench/run.ts": "npm run bench",
   "bench/translation.ts": "npm run bench:translation",
