@@ -176,7 +176,7 @@ const comparisons = [
   },
 ] as const;
 
-const comparedWith = new Set(["nginx", "portkey", "gomodel", "litellm"]);
+const comparedWith = new Set(["nginx", "portkey", "gomodel", "litellm", "tensorzero"]);
 
 /** Each gateway against the other programs, per core, in every scenario that has the figures. */
 function ratioLines(peers: readonly PeerResults[]): string[] {

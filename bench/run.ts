@@ -14,18 +14,19 @@ import { litellm } from "./peers/litellm.ts";
 import { nginx } from "./peers/nginx.ts";
 import type { Peer } from "./peers/peer.ts";
 import { portkey } from "./peers/portkey.ts";
+import { tensorzero } from "./peers/tensorzero.ts";
 import { Children } from "./process/children.ts";
 import { assignCores } from "./process/cores.ts";
 import { failureLines, reportText } from "./report.ts";
 import { runBenchmark } from "./run-benchmark.ts";
 import { adjustedPlan, fullPlan, quickPlan } from "./scenarios.ts";
 
-const usage = `npm run bench -- [--quick] [--json FILE] [--peers direct,gateway,floor,nginx,portkey,gomodel,litellm]
+const usage = `npm run bench -- [--quick] [--json FILE] [--peers direct,gateway,floor,nginx,portkey,gomodel,litellm,tensorzero]
     [--rounds NUMBER] [--scenario NAME]... [--entry FILE] [--before DIRECTORY]
 npm run bench -- --books [--requests NUMBER] [--peers gateway,gomodel,litellm]
   --quick   the main figures once, in under a minute
   --json    where the figures go; bench/results/<time>.json otherwise
-  --peers   only those whose names begin so; "direct" is always among them, gomodel and litellm only where they are named
+  --peers   only those whose names begin so; "direct" is always among them, gomodel, litellm and tensorzero only where they are named
   --rounds  how often each scenario is measured in place of the plan's three times (once with --quick)
   --scenario  only those whose names begin so, such as "1 KB"; may be given several times
   --entry   another program to measure in place of src/main.ts
@@ -55,6 +56,7 @@ function selectedPeers(): Peer[] {
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "");
   const before = options.before === undefined ? [] : [resolve(options.before)];
+  const mayInstall = !options.quick;
   const known = [
     direct,
     ...durabilities.map((durability) => gateway(durability, { entry: options.entry })),
@@ -63,13 +65,15 @@ function selectedPeers(): Peer[] {
       durabilities.map((durability) => gateway(durability, { name: "before", directory })),
     ),
     nginx,
-    portkey({ mayInstall: !options.quick }),
+    portkey({ mayInstall }),
   ];
-  const onlyNamed = [gomodel, litellm({ mayInstall: !options.quick })];
+  const onlyNamed = [gomodel, litellm({ mayInstall }), tensorzero({ mayInstall })];
   const isNamed = ({ name }: Peer): boolean => wanted.some((each) => name.startsWith(each));
   return [
     ...known.filter((peer) => peer === direct || wanted.length === 0 || isNamed(peer)),
-    ...onlyNamed.filter((peer) => isNamed(peer) || (options.books && wanted.length === 0)),
+    ...onlyNamed.filter(
+      (peer) => isNamed(peer) || (options.books && wanted.length === 0 && peer.books !== undefined),
+    ),
   ];
 }
 
