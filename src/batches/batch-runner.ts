@@ -162,14 +162,8 @@ export class BatchRunner {
     await this.noticing;
     await Promise.all(this.working);
     await this.markAll();
-    for (const { batch, waiting } of this.active.values())
-      await this.parts.lines
-        .putBack(
-          batch.id,
-          waiting.map(({ line }) => line),
-          { keepsTries: false },
-        )
-        .catch(this.parts.onError);
+    for (const active of this.active.values())
+      await this.putBackWaiting(active).catch(this.parts.onError);
     this.active.clear();
   }
 
