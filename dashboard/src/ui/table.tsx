@@ -16,6 +16,8 @@ export interface Column<Row> {
    * columns without a place are not shown there. Only where one column of the table has a place.
    */
   phone?: "title" | "figure" | "when" | "state" | "note" | "actions";
+  /** What the figure counts, in a word: shown after it on phones, where no head says it. */
+  unit?: string;
 }
 
 /** A column that rows are sorted by, and in which direction. */
@@ -126,6 +128,7 @@ export function Table<Row>({
                   key={column.head}
                   data-label={column.head}
                   data-phone={column.phone}
+                  data-unit={column.unit}
                   className={className(column)}
                 >
                   {column.cell(row)}

@@ -2,11 +2,12 @@ import type { Page } from "playwright-core";
 
 /**
  * Sizes at which every screen is looked at: a phone, a laptop whose page is zoomed to 200 %, a
- * small laptop, a usual and a wide screen.
+ * tablet, a small laptop, a usual and a wide screen.
  */
 const sizes = [
   { width: 390, height: 844 },
   { width: 640, height: 400 },
+  { width: 768, height: 1024 },
   { width: 1024, height: 768 },
   { width: 1440, height: 900 },
   { width: 1920, height: 1080 },

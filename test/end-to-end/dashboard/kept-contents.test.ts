@@ -196,6 +196,47 @@ describe.skipIf(!hasChromium)(`a gateway without an archive${missingChromium}`, 
       await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
       await dialog.getByText("Kept here").first().waitFor();
       await expectSound(screen);
+      const key = textAt(await scene.ask("owner", "POST", "/keys", { name: "Media" }), "key");
+      /** Opens what is kept of a request for pictures or sound. */
+      const kept = async (path: string, body: object): Promise<void> => {
+        const made = await fetch(scene.gateway.baseUrl + path, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: JSON.stringify(body),
+        });
+        expect(made.status).toBe(200);
+        await made.arrayBuffer();
+        await screen.follow(`/activity?id=gen_${made.headers.get("x-service-trace-id")}`);
+        await dialog.getByRole("tab", { name: "Content" }).click();
+        await dialog.getByRole("button", { name: "Show prompt and answer" }).click();
+      };
+      await kept("/images/generations", { model: "sandbox/image:free", prompt: "A mill", n: 2 });
+      const pictures = dialog.getByRole("img", { name: /^Made, number / });
+      await pictures.nth(1).waitFor();
+      const width = await pictures
+        .first()
+        .evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth);
+      expect(width).toBeGreaterThan(100);
+      await dialog.getByText("A mill").first().waitFor();
+      await expectSound(screen);
+      const spoken = { model: "sandbox/speech:free", voice: "alloy", input: "Good night" };
+      await kept("/audio/speech", { ...spoken, response_format: "wav" });
+      const sound = dialog.getByLabel("Sound 1, made");
+      await sound.waitFor();
+      const seconds = await sound.evaluate(async (element) => {
+        const audio = element as unknown as {
+          duration: number;
+          readyState: number;
+          addEventListener(name: string, act: () => void, options: { once: boolean }): void;
+        };
+        if (audio.readyState === 0)
+          await new Promise<void>((resolve) =>
+            audio.addEventListener("loadedmetadata", () => resolve(), { once: true }),
+          );
+        return audio.duration;
+      });
+      expect(seconds).toBeGreaterThan(0);
+      await expectSound(screen);
       await screen.close();
     } finally {
       await scene.stop();

@@ -6,7 +6,7 @@ import { listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene, type Person } from "./dashboard-scene.ts";
 import { screens } from "./every-screen.ts";
 import { geometryFindings } from "./geometry.ts";
-import { expectSound, openScreen, type Screen } from "./screen.ts";
+import { expectSound, openScreen, settled, type Screen } from "./screen.ts";
 
 /** The sum of all shifts of one load (`layout-shift.test.ts` names what was moved). */
 const shiftMax = 0.01;
@@ -60,6 +60,25 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
       await screen.close();
     },
   );
+
+  test("the pages of one team, customer and run pass all layout checks, light and dark", async () => {
+    const screen = await busyScene.open("owner", "/teams");
+    const { page } = screen;
+    for (const [path, name] of [
+      ["/teams", "Research"],
+      ["/customers", "Harbour Books"],
+      ["/runs", "Nightly research"],
+    ] as const) {
+      await screen.follow(path);
+      await page.getByRole("link", { name }).click();
+      await page.getByRole("heading", { level: 1, name }).waitFor();
+      await settled(page);
+      await expectSound(screen);
+      expect(await geometryFindings(page)).toEqual([]);
+    }
+    expect(await darkFindings(page)).toEqual([]);
+    await screen.close();
+  }, 240_000);
 
   /** The scripts of each screen, by its path: those of the document that loaded it. */
   const scriptsByScreen = new Map<string, Screen["scripts"]>();

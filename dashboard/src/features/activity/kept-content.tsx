@@ -1,17 +1,34 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { count } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { Actions, Button, Code, Empty, Loaded } from "../../ui/parts.tsx";
 import { fragmentOf } from "../playground/draft.ts";
 import { sharedOfRequest } from "../playground/request-draft.ts";
 import { privacyQuery } from "../security/api.ts";
 import { type Content, contentQuery } from "./api.ts";
-import { KeptMedia } from "./kept-media.tsx";
+import { CutNote, KeptMedia } from "./kept-media.tsx";
+
+/** Bytes of pictures and sounds in base64, which are shown as such beside the text. */
+const longBase64 = /[A-Za-z0-9+/]{2000,}={0,2}/g;
+
+/** A text with the beginning alone of the bytes within it. */
+const withoutBytes = (text: string): string =>
+  text.replaceAll(
+    longBase64,
+    (bytes) => `${bytes.slice(0, 40)}… ${count(bytes.length)} characters`,
+  );
+
+/** Whether text was cut off, so that the body could not be read: `prompt` has its beginning alone. */
+const isTextCut = ({ input, input_cut: isCut }: Content): boolean =>
+  isCut && typeof input["prompt"] === "string" && Object.keys(input).length === 1;
 
 /** The body of a request, or as much of its text as was kept. */
-const promptText = ({ input, input_cut: isCut }: Content): string =>
-  isCut && typeof input["prompt"] === "string" ? input["prompt"] : JSON.stringify(input, null, 2);
+const promptText = (content: Content): string =>
+  isTextCut(content)
+    ? String(content.input["prompt"])
+    : withoutBytes(JSON.stringify(content.input, null, 2));
 
 /** Texts of strangers: every one is a text node, which no browser runs. */
 function Texts({ content }: { content: Content }) {
@@ -28,7 +45,7 @@ function Texts({ content }: { content: Content }) {
           with these messages and settings.
         </p>
       ) : null}
-      {content.input_cut ? <p>Only its beginning is kept.</p> : null}
+      {content.input_cut ? <CutNote content={content} side="asked" /> : null}
       <KeptMedia content={content} side="asked" />
       <Code text={promptText(content)} label="Copy prompt" />
       {reasoning === null ? null : (
@@ -38,7 +55,7 @@ function Texts({ content }: { content: Content }) {
         </>
       )}
       <h2>Answer</h2>
-      {content.output_cut ? <p>Only its beginning is kept.</p> : null}
+      {content.output_cut ? <CutNote content={content} side="answered" /> : null}
       <KeptMedia content={content} side="answered" />
       {completion === null ? (
         <p>It has no text. What was sent is below.</p>
@@ -47,7 +64,7 @@ function Texts({ content }: { content: Content }) {
       )}
       <details>
         <summary>Answer as it was sent</summary>
-        <Code text={raw} />
+        <Code text={withoutBytes(raw)} />
       </details>
     </>
   );

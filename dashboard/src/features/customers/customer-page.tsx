@@ -87,6 +87,7 @@ const columnsOf = (by: Grouping): readonly Column<Sum>[] => [
     head: "Requests",
     number: true,
     phone: "when",
+    unit: "requests",
     cell: ({ requests }) => count(requests),
   },
   { head: "Your cost", number: true, cell: ({ cost }) => usd(cost) },

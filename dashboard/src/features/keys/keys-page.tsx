@@ -273,6 +273,7 @@ export function KeysPage() {
                       },
                       {
                         head: "Expires",
+                        wide: true,
                         cell: ({ expires_at: at }) => <Moment at={at} never="never" dayOnly />,
                       },
                       { head: "Actions", phone: "actions", cell: actionsOf },

@@ -152,7 +152,12 @@ export function ModelPage() {
                       rowKey={({ position }) => String(position)}
                       caption="Order of providers"
                       columns={[
-                        { head: "Place", phone: "figure", cell: ({ position }) => position + 1 },
+                        {
+                          head: "Place",
+                          phone: "figure",
+                          unit: "in order",
+                          cell: ({ position }) => position + 1,
+                        },
                         { head: "Provider", phone: "title", cell: ({ provider }) => provider },
                         { head: "Why", phone: "when", cell: ({ reason }) => reason },
                       ]}

@@ -53,12 +53,14 @@ export function Troubles() {
                       head: "Failed",
                       number: true,
                       phone: "figure",
+                      unit: "failed",
                       cell: (row) => share(row.errors, row.requests),
                     },
                     {
                       head: "Requests",
                       number: true,
                       phone: "when",
+                      unit: "requests",
                       cell: (row) => `${count(row.errors)} of ${count(row.requests)}`,
                     },
                     ...(kind === "providers"

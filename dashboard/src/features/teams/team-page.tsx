@@ -19,6 +19,7 @@ import {
   Stat,
   Stats,
 } from "../../ui/parts.tsx";
+import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { KeysCard } from "../keys/keys-card.tsx";
@@ -65,10 +66,10 @@ function MembersCard({ id, mayWrite }: Pick<Team, "id"> & { mayWrite: boolean })
               caption="Members of the team"
               columns={[
                 { head: "Name", phone: "title", cell: ({ name }) => <Name>{name}</Name> },
-                { head: "E-mail", phone: "when", cell: (member) => <Name>{member.email}</Name> },
+                { head: "E-mail", phone: "note", cell: (member) => <Name>{member.email}</Name> },
                 {
                   head: "Joined",
-                  phone: "figure",
+                  phone: "when",
                   cell: ({ joined_at: at }) => <Moment at={at} dayOnly />,
                 },
                 {
@@ -76,13 +77,10 @@ function MembersCard({ id, mayWrite }: Pick<Team, "id"> & { mayWrite: boolean })
                   phone: "actions",
                   cell: ({ user_id: userId, name }) =>
                     mayWrite ? (
-                      <Button
-                        look="plain"
-                        aria-label={`Take ${name} out`}
-                        onClick={() => remove.mutate({ id, userId })}
-                      >
-                        Take out
-                      </Button>
+                      <RowMenu
+                        label={`Actions of ${name}`}
+                        actions={[["Take out of the team", () => remove.mutate({ id, userId })]]}
+                      />
                     ) : null,
                 },
               ]}

@@ -21,6 +21,7 @@ const columnsOf = (whole: number): readonly Column<UsagePart>[] => [
   {
     head: "Share of spend",
     phone: "state",
+    unit: "of spend",
     number: true,
     cell: ({ cost }) => share(cost, whole),
   },

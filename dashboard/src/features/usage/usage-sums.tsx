@@ -84,6 +84,7 @@ export function SumsTable({
           head: "Share",
           number: true,
           phone: "when",
+          unit: "of all",
           cell: ([, total]) => share(total, sumOf(rows, figure)),
         },
         {
