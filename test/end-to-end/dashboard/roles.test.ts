@@ -390,8 +390,9 @@ describe.skipIf(!hasChromium)(`the operator and hub screens${missingChromium}`, 
   }, 240_000);
   afterAll(() => scene.stop());
 
-  test("the operator grants credits with the keyboard only", async () => {
-    const { page, close } = await scene.open("operator", "/operator?group=workspaces&q=Acme");
+  test("the operator grants credits with the keyboard only, and is asked before rights change", async () => {
+    const screen = await scene.open("operator", "/operator?group=workspaces&q=Acme");
+    const { page } = screen;
     const row = page.getByRole("row").filter({ hasText: "Acme & Sons" });
     await row.getByRole("button", { name: "Grant credits" }).focus();
     await page.keyboard.press("Enter");
@@ -410,7 +411,17 @@ describe.skipIf(!hasChromium)(`the operator and hub screens${missingChromium}`, 
       `/admin/grants?workspace_id=${scene.workspaceId}`,
     );
     expect(JSON.stringify(grants)).toContain("An apology");
-    await close();
+    await screen.follow("/operator?group=people");
+    const member = page.getByRole("row").filter({ hasText: emailOf("member") });
+    for (const [action, state] of [
+      ["Make operator", "operator"],
+      ["Make no operator", "active"],
+    ] as const) {
+      await member.getByRole("button", { name: action }).click();
+      await page.getByRole("dialog").getByRole("button", { name: action }).click();
+      await member.getByText(state, { exact: true }).waitFor();
+    }
+    await screen.close();
   });
 
   test("a prompt is published, reviewed by the operator and then visible to everyone", async () => {

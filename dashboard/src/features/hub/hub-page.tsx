@@ -43,6 +43,13 @@ const scopes = [
   ["public", "Public"],
   ["starred", "Starred"],
 ] as const;
+/** What the lists are for, where they are empty. */
+const none: Readonly<Record<Kind, string>> = {
+  prompts:
+    "No prompt yet. A prompt that is published here is opened in the playground by everyone who sees it.",
+  skills: "No skill yet. A skill is a set of instructions that agents load when a task needs them.",
+};
+
 function Entries({
   kind,
   scope,
@@ -59,9 +66,7 @@ function Entries({
     <LoadedPages query={entries} height={320}>
       {(data) =>
         data.length === 0 ? (
-          <Empty>
-            {search === undefined ? "Nothing here yet. Publish the first one." : "Nothing matches."}
-          </Empty>
+          <Empty>{search === undefined ? none[kind] : "Nothing matches."}</Empty>
         ) : (
           <Table
             rows={data}

@@ -63,6 +63,7 @@ function Compare({
         rows={lines}
         rowKey={([name]) => name}
         caption="Compared models"
+        compact
         columns={[
           { head: "Property", cell: ([name]) => name },
           ...models.map((model) => ({

@@ -147,10 +147,12 @@ function Plans() {
             rowKey={({ id }) => id}
             caption="Plans"
             columns={[
-              { head: "Plan", cell: ({ id }) => id },
+              { head: "Plan", phone: "title", cell: ({ id }) => id },
               {
                 head: "Requests a minute",
                 number: true,
+                phone: "when",
+                unit: "requests a minute",
                 cell: ({ requests_per_minute: rate }) => count(rate),
               },
               {
@@ -161,9 +163,17 @@ function Plans() {
               {
                 head: "Credits a month",
                 number: true,
+                phone: "figure",
+                unit: "a month",
                 cell: ({ monthly_credits: credits }) => usd(credits),
               },
-              { head: "Workspaces", number: true, cell: ({ workspaces }) => count(workspaces) },
+              {
+                head: "Workspaces",
+                number: true,
+                phone: "state",
+                unit: "workspaces",
+                cell: ({ workspaces }) => count(workspaces),
+              },
             ]}
           />
         )}

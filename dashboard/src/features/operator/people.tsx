@@ -2,10 +2,41 @@ import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { Confirm } from "../../ui/form.tsx";
 import { Actions, Button, Card, Empty, Loaded, Status, Moment } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
-import { peopleQuery } from "./api.ts";
+import { type Person, peopleQuery } from "./api.ts";
 import { ChangeProblem, SearchField, useChange } from "./changes.tsx";
+
+/** What is asked before it is done, with its effect. */
+const acts = {
+  promote: {
+    title: "Make an operator of",
+    action: "Make operator",
+    effect: "Operators see and change every workspace, its people and the configuration.",
+    body: { operator: true },
+  },
+  demote: {
+    title: "Take an operator's rights from",
+    action: "Make no operator",
+    effect: "The person keeps the account and the workspaces.",
+    body: { operator: false },
+  },
+  block: {
+    title: "Block",
+    action: "Block person",
+    effect:
+      "The person, and the keys of their personal workspace, are refused at once, until unblocked.",
+    body: { blocked: true },
+  },
+} as const;
+
+/** A person, and what is to be done. */
+interface Asked {
+  person: Person;
+  act: keyof typeof acts;
+}
 
 /** Everybody with an account; who runs the service, and who is shut out. */
 export function People({
@@ -17,15 +48,19 @@ export function People({
 }) {
   const people = useQuery(peopleQuery(search));
   const changing = useChange();
+  const [asked, setAsked] = useState<Asked>();
   const patch = (id: string, body: Bodies["PATCH /admin/users/{id}"]): void =>
-    changing.mutate({ path: `/admin/users/${id}`, ...sending("PATCH /admin/users/{id}", body) });
+    changing.mutate(
+      { path: `/admin/users/${id}`, ...sending("PATCH /admin/users/{id}", body) },
+      { onSuccess: () => setAsked(undefined) },
+    );
   return (
     <Card
       title="People"
       actions={<SearchField label="Search people" value={search} onSearch={onSearch} />}
       flush
     >
-      <ChangeProblem error={changing.error} />
+      <ChangeProblem error={asked === undefined ? changing.error : null} />
       <Loaded query={people} height={360}>
         {({ data }) =>
           data.length === 0 ? (
@@ -67,13 +102,25 @@ export function People({
                 {
                   head: "Actions",
                   phone: "actions",
-                  cell: ({ id, operator, blocked }) => (
+                  cell: (person) => (
                     <Actions>
-                      <Button look="plain" onClick={() => patch(id, { operator: !operator })}>
-                        {operator ? "Make no operator" : "Make operator"}
+                      <Button
+                        look="plain"
+                        onClick={() =>
+                          setAsked({ person, act: person.operator ? "demote" : "promote" })
+                        }
+                      >
+                        {person.operator ? "Make no operator" : "Make operator"}
                       </Button>
-                      <Button look="plain" onClick={() => patch(id, { blocked: !blocked })}>
-                        {blocked ? "Unblock" : "Block"}
+                      <Button
+                        look="plain"
+                        onClick={() =>
+                          person.blocked
+                            ? patch(person.id, { blocked: false })
+                            : setAsked({ person, act: "block" })
+                        }
+                      >
+                        {person.blocked ? "Unblock" : "Block"}
                       </Button>
                     </Actions>
                   ),
@@ -83,6 +130,18 @@ export function People({
           )
         }
       </Loaded>
+      {asked === undefined ? null : (
+        <Confirm
+          title={`${acts[asked.act].title} ${asked.person.name}`}
+          open
+          onClose={() => setAsked(undefined)}
+          action={acts[asked.act].action}
+          work={changing}
+          onConfirm={() => patch(asked.person.id, acts[asked.act].body)}
+        >
+          <p>{acts[asked.act].effect}</p>
+        </Confirm>
+      )}
     </Card>
   );
 }
