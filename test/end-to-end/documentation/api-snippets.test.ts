@@ -36,7 +36,7 @@ const notRun: readonly (readonly [operation: RegExp, why: string])[] = [
   [/ \/(?:referrals|managed\/settings)/, "is off unless the operator sets it"],
   [/ \/(?:images\/variations|images\/content|logos|docs\/\{)/, "needs a file of the reader's"],
   [
-    / \/models\/\{id\}| \/v1beta\/models\/\{model\}| \/models\/\{owner\}\/\{model\}$/,
+    / \/models\/\{id\}| \/v1beta\/models\/\{model\}| \/models\/\{owner\}\/\{model\}$|publishers\/anthropic/,
     "names a method",
   ],
   [
