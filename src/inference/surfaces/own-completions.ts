@@ -108,7 +108,7 @@ const echoing = (
 /** Returns the body for a provider's own endpoint: the client's, without what it does not take. */
 function sentBody(
   { body: chat }: ChatCall,
-  { body: sent, ownOnly }: AskedCompletion,
+  { body: sent, ownOnly, prompt }: AskedCompletion,
   { route: { route, outputCap }, own }: { route: AdaptedRoute; own: OwnCompletions },
 ): { body: JsonObject; losses: readonly Loss[] } {
   const { deviations } = route.provider;
@@ -118,6 +118,8 @@ function sentBody(
       body[name] = value;
   for (const name of presetParameters) body[name] ??= (chat as JsonObject)[name];
   body.model = route.upstreamModel;
+  // A list of one text; what has several is refused before.
+  if (own.oneText === true) body.prompt = prompt.text;
   const capped = fittedCap(chat["max_tokens"], {
     field: "max_tokens",
     route: within(route, own),
