@@ -6,6 +6,7 @@ import { FailingPostgres, type PostgresFault } from "../../support/failing-postg
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { freshDatabase } from "../../support/postgres.ts";
 import { pollUntil } from "../../support/poll-until.ts";
+import { isNightly } from "../../support/nightly.ts";
 import { at } from "./at.ts";
 import { contract, type ContractRow } from "./credential-contract.ts";
 import { familiesSeed, secrets } from "./credential-families.ts";
@@ -28,7 +29,6 @@ const faults: readonly { name: string; fault: PostgresFault; whole?: true }[] = 
 ];
 /** The others differ in one place of the program: each request meets one of them, and nightly all. */
 const divided = faults.filter(({ whole }) => whole !== true);
-const isNight = process.env["TEST_ENGINES"] === "all";
 
 /** One request that an endpoint accepts, as far as its schema says. */
 interface Sample {
@@ -198,7 +198,7 @@ test.each(faults)(
   "every endpoint answers 503 with Retry-After in its dialect while the database $name",
   (each) => {
     const isMet = (_: Sample, index: number): boolean =>
-      each.whole === true || isNight || divided[index % divided.length] === each;
+      each.whole === true || isNightly || divided[index % divided.length] === each;
     return expectRefusals(each.fault, samples.filter(isMet));
   },
   60_000,

@@ -3,12 +3,13 @@ import fc from "fast-check";
 import { acme } from "../../support/gateway.ts";
 import { runHistory, RunHistory, type RunStage } from "../../support/run-history.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
+import { isNightly } from "../../support/nightly.ts";
 import { textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 /** Histories; thirty with `--engines=all`. */
-const histories = process.env["TEST_ENGINES"] === "all" ? 30 : 6;
+const histories = isNightly ? 30 : 6;
 
 describe.each(engines)("random histories of runs on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;

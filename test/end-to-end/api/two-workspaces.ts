@@ -2,6 +2,7 @@ import type { AppTools } from "../../../src/app/app.ts";
 import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
 import { migratedDatabase } from "../../support/postgres.ts";
+import { isNightly } from "../../support/nightly.ts";
 import { bootstrapWith } from "./bootstrap-with.ts";
 import { seedStorage } from "./seed-storage.ts";
 
@@ -17,8 +18,7 @@ export const allEngines: readonly Engine[] = [
  * The engines of tests of what is above the storage: SQLite, and every engine with
  * `npm test -- --engines=all`, which runs nightly.
  */
-export const engines: readonly Engine[] =
-  process.env["TEST_ENGINES"] === "all" ? allEngines : allEngines.slice(0, 1);
+export const engines: readonly Engine[] = isNightly ? allEngines : allEngines.slice(0, 1);
 
 /** Secret of the management key of the second workspace, with all scopes. */
 export const strangersKey = "ak_live_of_the_other_workspace_0123456789abcdef";

@@ -6,9 +6,10 @@ import OpenAI, { toFile } from "openai";
 import type { Batch } from "openai/resources/batches";
 import { testLlmKey } from "../../support/gateway.ts";
 import { endProcesses, type GatewayProcess, startProcess } from "../../support/process.ts";
+import { isNightly } from "../../support/nightly.ts";
 
 /** Lines of the batch: more with `--engines=all`, which runs nightly. */
-const lines = process.env["TEST_ENGINES"] === "all" ? 10_000 : 240;
+const lines = isNightly ? 10_000 : 240;
 
 /** What one line costs: 1,000 tokens in and out of acme/large. */
 const lineNano = 2_000_000;

@@ -9,6 +9,7 @@ import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import type { RecordedRequest } from "../../support/upstream/recorded-request.ts";
 import { createKey, give, manage } from "./support/manage.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
+import { isNightly } from "../../support/nightly.ts";
 
 /** Within what is held of a line: while Valkey is being filled again, no line can take more. */
 const usage = { prompt_tokens: 20, completion_tokens: 100, total_tokens: 120 };
@@ -16,8 +17,7 @@ const usage = { prompt_tokens: 20, completion_tokens: 100, total_tokens: 120 };
 const lineNano = 20 * 500 + 100 * 1500;
 
 /** The lines of the batch, and after how many a gateway is killed. */
-const isNight = process.env["TEST_ENGINES"] === "all";
-const [lines, killEvery] = isNight ? [10_000, 500] : [200, 100];
+const [lines, killEvery] = isNightly ? [10_000, 500] : [200, 100];
 
 /** A line of a file of results. */
 interface Result {

@@ -7,6 +7,7 @@ import { createKey, manage } from "./support/manage.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 import { parallel } from "./support/parallel.ts";
 import { until } from "./support/until.ts";
+import { isNightly } from "../../support/nightly.ts";
 
 const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
 /** A request of 100 characters that asks for 100 tokens is held and charged alike. */
@@ -20,7 +21,7 @@ const bodyOf = (content: string) => ({
 const request = bodyOf("x".repeat(100 - JSON.stringify(bodyOf("")).length));
 
 /** The customers and the requests of each: a thousand and two hundred with `--engines=all`. */
-const [customers, requestsOfEach] = process.env["TEST_ENGINES"] === "all" ? [1_000, 200] : [12, 15];
+const [customers, requestsOfEach] = isNightly ? [1_000, 200] : [12, 15];
 /** The price at a markup of a third, which does not come out even. */
 const priceNano = Math.ceil((costNano * 13_333) / 10_000);
 const affordable = 5;

@@ -10,6 +10,7 @@ import { createKey, manage } from "./support/manage.ts";
 import { startNodes, type Nodes } from "./support/nodes.ts";
 import { parallel } from "./support/parallel.ts";
 import { until } from "./support/until.ts";
+import { isNightly } from "../../support/nightly.ts";
 
 const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
 /** A request of 100 characters that asks for 100 tokens is held and charged alike. */
@@ -157,7 +158,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
         for (const step of steps) await history.step(step);
         await history.end();
       }),
-      { numRuns: process.env["TEST_ENGINES"] === "all" ? 30 : 3, endOnFailure: true },
+      { numRuns: isNightly ? 30 : 3, endOnFailure: true },
     );
   }, 600_000);
 

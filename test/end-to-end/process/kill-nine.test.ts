@@ -10,9 +10,10 @@ import type { SeenCharge } from "./support/seen-charge.ts";
 import { seededRandom, testSeed } from "./support/seeded-random.ts";
 import { expectToStand, standingBooks } from "./support/standing-books.ts";
 import { stores, type OpenedStore } from "./support/stores.ts";
+import { isNightly } from "../../support/nightly.ts";
 
 /** A lost charge needs the right moment, which `npm test -- --engines=all` looks for longer. */
-const rounds = process.env["TEST_ENGINES"] === "all" ? 50 : 8;
+const rounds = isNightly ? 50 : 8;
 /**
  * A round takes six seconds on a machine that is busy with other things: few of them, so that no
  * test comes near its timeout.

@@ -5,11 +5,12 @@ import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { seededRandom, testSeed } from "./support/seeded-random.ts";
 import { standingBooks } from "./support/standing-books.ts";
 import { stores, type OpenedStore } from "./support/stores.ts";
+import { isNightly } from "../../support/nightly.ts";
 
 afterAll(endProcesses);
 
 /** Another moment each; nightly more of them. */
-const kills = process.env["TEST_ENGINES"] === "all" ? 12 : 4;
+const kills = isNightly ? 12 : 4;
 
 describe.each([...stores])("first starts that are killed on $name", ({ name, openEmpty }) => {
   const seed = testSeed();
