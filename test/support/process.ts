@@ -143,13 +143,26 @@ export async function killStarting(options: ProcessOptions, afterMs: number): Pr
   await child.exited;
 }
 
-function spawn({ environment = {}, yaml, dataDirectory, command }: ProcessOptions) {
+/** Where a program of the gateway runs: its folder, its data, and all of its variables. */
+interface ProgramPlace {
+  workingDirectory: string;
+  dataDirectory: string;
+  environment: Record<string, string | undefined>;
+}
+
+/** Makes a folder for a program, with the configuration of its options. */
+export function makePlace({
+  environment = {},
+  yaml,
+  dataDirectory,
+}: Omit<ProcessOptions, "command">): ProgramPlace {
   const workingDirectory = temporaryDirectory();
   if (yaml !== undefined) writeFileSync(join(workingDirectory, "switchyard.yaml"), yaml);
   const data = dataDirectory ?? join(workingDirectory, "data");
-  const child = Bun.spawn([...(command ?? [process.execPath, programPath("main")])], {
-    cwd: workingDirectory,
-    env: {
+  return {
+    workingDirectory,
+    dataDirectory: data,
+    environment: {
       PATH: process.env["PATH"],
       HOME: process.env["HOME"],
       BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
@@ -157,6 +170,14 @@ function spawn({ environment = {}, yaml, dataDirectory, command }: ProcessOption
       SWITCHYARD_DATA_DIR: data,
       ...environment,
     },
+  };
+}
+
+function spawn({ command, ...options }: ProcessOptions) {
+  const { workingDirectory, dataDirectory, environment } = makePlace(options);
+  const child = Bun.spawn([...(command ?? [process.execPath, programPath("main")])], {
+    cwd: workingDirectory,
+    env: environment,
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
@@ -167,6 +188,6 @@ function spawn({ environment = {}, yaml, dataDirectory, command }: ProcessOption
     child,
     stdout: new TextLog(child.stdout),
     stderr: new TextLog(child.stderr),
-    dataDirectory: data,
+    dataDirectory,
   };
 }

@@ -10,7 +10,7 @@ import {
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at } from "../api/at.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
-import { jsonOf, runCommand } from "./run-command.ts";
+import { jsonOf, runCommand, runCommandProcess } from "./run-command.ts";
 
 const dataDirectory = temporaryDirectory();
 let gateway: GatewayProcess;
@@ -36,7 +36,7 @@ describe("the command beside a running gateway", () => {
     });
     const credited = await runCommand(["customers", "credit", "shop", "2.5"], online());
     expect(credited.stdout).toContain("The customer shop has $2.5 left.");
-    const listed = await runCommand(["customers", "list"], online());
+    const listed = await runCommandProcess(["customers", "list"], online());
     expect(listed.stdout).toMatch(/shop +\$0 +\$2\.5 +0 +\$0 +\$0 +\$0 +active/);
     const shown = await runCommand(["--json", "customers", "show", "shop"], online());
     expect(jsonOf(shown)).toMatchObject({ external_id: "shop", remaining: 2.5 });
@@ -242,6 +242,15 @@ describe("the command beside a running gateway", () => {
         2,
       ]);
     }
+    expect(await runCommandProcess(["cheese"])).toMatchObject({
+      exitCode: 2,
+      stdout: "",
+      stderr: expect.stringContaining("unknown command 'cheese'"),
+    });
+    expect(await runCommandProcess(["--help"])).toMatchObject({
+      exitCode: 0,
+      stdout: (await runCommand(["--help"])).stdout,
+    });
     expect((await runCommand(["--help"])).stdout).toMatch(
       /start .*\n[\s\S]*doctor[\s\S]*backup[\s\S]*keys[\s\S]*completion/,
     );

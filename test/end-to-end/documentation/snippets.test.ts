@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
+import { programPath } from "../../support/program.ts";
 import {
   endProcesses,
   type GatewayProcess,
@@ -17,6 +18,7 @@ import {
 } from "../../support/process.ts";
 import { at } from "../api/at.ts";
 import { testClientsFolder } from "../clients/support/test-clients-folder.ts";
+import { runCommand } from "../command/run-command.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
@@ -102,7 +104,7 @@ function readersFolder(): string {
 
 const preamble = `set -eo pipefail
 curl() { command curl --silent --show-error --fail-with-body "$@"; }
-npx() { [ "$1" = switchyard ] || exit 90; shift; node ${join(root, "bin", "switchyard.mjs")} "$@"; }
+npx() { [ "$1" = switchyard ] || exit 90; shift; ${process.execPath} ${programPath("switchyard")} "$@"; }
 `;
 
 async function run(command: readonly string[], folder: string): Promise<string> {
@@ -154,11 +156,11 @@ const runners: Readonly<Record<string, (snippet: Snippet) => Promise<void>>> = {
     );
     await run(["python3", "snippet.py"], folder);
   },
-  async yaml(snippet) {
-    const folder = readersFolder();
-    writeFileSync(join(folder, "switchyard.yaml"), snippet.text);
-    const check = `npx switchyard check`;
-    expect(await run(["bash", "-c", preamble + check], folder)).toContain("can be used");
+  async yaml({ text }) {
+    expect(await runCommand(["check"], { yaml: text })).toMatchObject({
+      exitCode: 0,
+      stdout: "The configuration can be used.\n",
+    });
   },
   /** The settings of another program, which only have to be what its language takes. */
   "yaml aider": async ({ text }) => expect(Bun.YAML.parse(text)).toBeObject(),

@@ -1,17 +1,13 @@
 import { afterAll, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
-import { programPath } from "../../support/program.ts";
-import { endProcesses, runProcess, startProcess } from "../../support/process.ts";
+import { endProcesses, startProcess } from "../../support/process.ts";
+import { runCommand } from "../command/run-command.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { type OpenedStore, stores } from "./support/stores.ts";
 
 afterAll(endProcesses);
 
-const doctor = ({ options }: OpenedStore) =>
-  runProcess({
-    ...options,
-    command: [process.execPath, programPath("switchyard"), "doctor", "--offline"],
-  });
+const doctor = ({ options }: OpenedStore) => runCommand(["doctor", "--offline"], options);
 
 const engines = stores.map(({ name, open }) => [name, open] as const);
 
