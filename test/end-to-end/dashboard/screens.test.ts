@@ -1,9 +1,19 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { darkFindings, hasChromium, missingChromium } from "../../support/chromium.ts";
+import { darkFindings, hasChromium, missingChromium, turnDark } from "../../support/chromium.ts";
+import { chatStream } from "../../support/upstream/healthy-chat.ts";
 import { listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene, type Person } from "./dashboard-scene.ts";
+import {
+  expectPicture,
+  furtherPictures,
+  missedPictures,
+  picturedAnswer,
+  pictureOf,
+  publicPictures,
+  steps,
+} from "./documentation-pictures.ts";
 import { screens } from "./every-screen.ts";
 import { geometryFindings } from "./geometry.ts";
 import { expectSound, openScreen, settled, type Screen } from "./screen.ts";
@@ -44,18 +54,29 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   beforeAll(async () => {
     scene = await startDashboardScene();
     busyScene = await startDashboardScene(undefined, { livelyRows: 12_000 });
+    busyScene.serving.script(chatStream({ text: [picturedAnswer] }));
   }, 240_000);
   afterAll(async () => {
     await scene.stop();
     await busyScene.stop();
   });
 
+  /** Expects that a light page looks like its pictures, light and turned dark, which it stays. */
+  const expectPictures = async (name: string, { page }: Pick<Screen, "page">): Promise<void> => {
+    await expectPicture(`${name}-light`, page);
+    await turnDark(page);
+    await expectPicture(`${name}-dark`, page);
+  };
+
   test.each(screens)(
-    "%s for the %s, over thousands of requests, light and dark, passes all layout checks",
+    "%s for the %s, over thousands of requests, light and dark, passes all layout checks and matches its screenshots",
     async (path, person) => {
       const screen = await busyScene.open(person, path);
+      const name = pictureOf(path, person);
+      if (name !== undefined) await expectPicture(`${name}-light`, screen.page);
       await expectSound(screen);
       expect(await darkFindings(screen.page)).toEqual([]);
+      if (name !== undefined) await expectPicture(`${name}-dark`, screen.page);
       expect(await geometryFindings(screen.page)).toEqual([]);
       await screen.close();
     },
@@ -79,6 +100,41 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     expect(await darkFindings(page)).toEqual([]);
     await screen.close();
   }, 240_000);
+
+  test("every screenshot of a screen is compared where the screen is loaded", () => {
+    expect(missedPictures(screens)).toEqual([]);
+  });
+
+  test.each(furtherPictures)(
+    "%s, light and turned dark, matches its screenshots",
+    async (name, path, person) => {
+      const screen = await busyScene.open(person, path);
+      await steps[name]?.(screen.page);
+      await settled(screen.page);
+      await expectPictures(name, screen);
+      await screen.close();
+    },
+  );
+
+  test.each(publicPictures)(
+    "the public page %s, light and turned dark, matches its screenshots",
+    async (name, path) => {
+      const page = await busyScene.openSignedOut(path);
+      await expectPictures(name, page);
+      await page.close();
+    },
+  );
+
+  test("the usage screen and the sign-in page, loaded dark, match their screenshots", async () => {
+    for (const open of [
+      () => busyScene.open("owner", "/usage", "dark"),
+      () => busyScene.openSignedOut("/sign-in", "dark"),
+    ]) {
+      const { page, close } = await open();
+      await expectPicture(page.url().endsWith("/usage") ? "usage-dark" : "sign-in-dark", page);
+      await close();
+    }
+  });
 
   /** The scripts of each screen, by its path: those of the document that loaded it. */
   const scriptsByScreen = new Map<string, Screen["scripts"]>();

@@ -1,30 +1,22 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import sharp from "sharp";
-import { hasChromium, missingChromium, turnDark } from "../../support/chromium.ts";
-import {
-  startDashboardScene,
-  type DashboardScene,
-  type Look,
-  type Person,
-} from "./dashboard-scene.ts";
-import { chatStream } from "../../support/upstream/healthy-chat.ts";
-import { settled } from "./screen.ts";
+import type { Person } from "./dashboard-scene.ts";
 
 const folder = resolve(import.meta.dirname, "../../../docs/pictures");
 /** With PICTURES=write the pictures of the documentation are written. */
 const isWriting = process.env["PICTURES"] === "write";
 
-const screens: readonly (readonly [name: string, path: string, person: Person])[] = [
+/** A picture: its name, the path that it shows, and who looks at it. */
+type Picture = readonly [name: string, path: string, person: Person];
+
+/** The pictures of screens as they are after their load, by paths of `screens`. */
+const loadedPictures: readonly Picture[] = [
   ["overview", "", "owner"],
-  ["playground", "/playground", "developer"],
   ["activity", "/activity", "developer"],
-  ["request", "/activity", "developer"],
   ["usage", "/usage", "owner"],
-  ["usage-customers", "/usage?group=customer", "owner"],
-  ["usage-parts", "/usage?group=part", "owner"],
   ["models", "/models", "developer"],
   ["keys", "/keys", "developer"],
   ["hub", "/hub", "developer"],
@@ -32,7 +24,6 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["credits", "/credits", "owner"],
   ["members", "/members", "owner"],
   ["model", "/models/acme/large", "developer"],
-  ["compare", "/models?id=acme/large,contoso/coder", "developer"],
   ["connections", "/connections", "developer"],
   ["account", "/account", "member"],
   ["presets", "/presets", "developer"],
@@ -40,26 +31,54 @@ const screens: readonly (readonly [name: string, path: string, person: Person])[
   ["routing", "/routing", "developer"],
   ["budgets", "/budgets", "owner"],
   ["teams", "/teams", "owner"],
-  ["team", "/teams", "owner"],
   ["aliases", "/aliases", "developer"],
-  ["customers", "/customers", "owner"],
-  ["customer", "/customers", "owner"],
   ["runs", "/runs", "developer"],
   ["security", "/security", "owner"],
   ["reviews", "/hub?group=reviews", "operator"],
   ["collections", "/hub?group=hubs", "developer"],
   ["operator-workspaces", "/operator?group=workspaces", "operator"],
-  ["operator-workspace", "/operator?group=workspaces", "operator"],
   ["operator-people", "/operator?group=people", "operator"],
-  ["operator-plans", "/operator?group=plans", "operator"],
   ["operator-providers", "/operator?group=providers", "operator"],
   ["operator-configuration", "/operator?group=configuration", "operator"],
   ["operator-errors", "/operator?group=errors", "operator"],
   ["operator-settings", "/operator?group=settings", "operator"],
 ];
 
+/** The pictures of other states and sections of screens. */
+export const furtherPictures: readonly Picture[] = [
+  ["playground", "/playground", "developer"],
+  ["request", "/activity", "developer"],
+  ["usage-customers", "/usage?group=customer", "owner"],
+  ["usage-parts", "/usage?group=part", "owner"],
+  ["team", "/teams", "owner"],
+  ["customers", "/customers", "owner"],
+  ["customer", "/customers", "owner"],
+  ["compare", "/models?id=acme/large,contoso/coder", "developer"],
+  ["operator-workspace", "/operator?group=workspaces", "operator"],
+  ["operator-plans", "/operator?group=plans", "operator"],
+];
+
+/** The pictures of pages that are public. */
+export const publicPictures: readonly (readonly [name: string, path: string])[] = [
+  ["sign-in", "/sign-in"],
+  ["status", "/status"],
+  ["catalog", "/catalog"],
+];
+
+/** Returns the name of the picture of a screen after its load; undefined where it has none. */
+export const pictureOf = (path: string, person: Person): string | undefined =>
+  loadedPictures.find((each) => each[1] === path && each[2] === person)?.[0];
+
+/** The pictures of screens after their load whose screen is not among those that are loaded. */
+export const missedPictures = (
+  screens: readonly (readonly [path: string, person: Person])[],
+): readonly Picture[] =>
+  loadedPictures.filter(
+    ([, path, person]) => !screens.some((each) => each[0] === path && each[1] === person),
+  );
+
 /** What a model answers in the playground's picture. */
-const answer = `Three of the four reports ran:
+export const picturedAnswer = `Three of the four reports ran:
 
 | report | started | rows |
 |---|---|---|
@@ -70,8 +89,8 @@ const answer = `Three of the four reports ran:
 **Invoices** did not start: its key had reached its cap. Raise the cap, or wait for the reset at midnight UTC.
 `;
 
-/** What is done on a screen before its picture is taken. */
-const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+/** What is done on a screen before its picture is taken, by the picture's name. */
+export const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   async request(page) {
     await page.getByRole("table").last().locator("tbody tr").nth(3).getByRole("button").click();
     await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
@@ -95,13 +114,6 @@ const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   },
 };
 
-/** Pages that are public. */
-const publicPages = [
-  ["sign-in", "/sign-in"],
-  ["status", "/status"],
-  ["catalog", "/catalog"],
-] as const;
-
 /**
  * Brightness of a picture in fields so large that letters and figures in them do not matter, and
  * the layout does.
@@ -122,54 +134,16 @@ async function difference(one: Uint8Array, other: Uint8Array): Promise<number> {
 const differenceMax = 0.04;
 const bytesMax = 100_000;
 
-describe.skipIf(!hasChromium)(`the screenshots of the documentation${missingChromium}`, () => {
-  let scene: DashboardScene;
-  beforeAll(async () => {
-    scene = await startDashboardScene(undefined, { livelyRows: 12_000 });
-    scene.serving.script(chatStream({ text: [answer] }));
-  }, 240_000);
-  afterAll(() => scene.stop());
-
-  const every: typeof screens = [
-    ...screens,
-    ...publicPages.map(([name, path]) => [name, `public:${path}`, "member"] as const),
-  ];
-  const expectPicture = async (name: string, page: Page): Promise<void> => {
-    const file = join(folder, `${name}.webp`);
-    const taken = await page.screenshot(isWriting ? {} : { type: "jpeg", quality: 90 });
-    if (isWriting) {
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(file, await sharp(taken).webp({ quality: 70 }).toBuffer());
-    }
-    expect(existsSync(file)).toBe(true);
-    const kept = readFileSync(file);
-    expect(kept.byteLength).toBeLessThan(bytesMax);
-    expect(await difference(kept, taken)).toBeLessThan(differenceMax);
-  };
-  const open = (path: string, person: Person, look: Look) =>
-    path.startsWith("public:")
-      ? scene.openSignedOut(path.slice("public:".length), look)
-      : scene.open(person, path, look);
-
-  test.each(every)(
-    "%s, light and turned dark, matches its screenshots",
-    async (name, path, person) => {
-      const screen = await open(path, person, "light");
-      await steps[name]?.(screen.page);
-      await settled(screen.page);
-      await expectPicture(`${name}-light`, screen.page);
-      await turnDark(screen.page);
-      await expectPicture(`${name}-dark`, screen.page);
-      await screen.close();
-    },
-  );
-
-  test.each(every.filter(([name]) => name === "usage" || name === "sign-in"))(
-    "%s, loaded dark, matches its screenshot",
-    async (name, path, person) => {
-      const screen = await open(path, person, "dark");
-      await expectPicture(`${name}-dark`, screen.page);
-      await screen.close();
-    },
-  );
-});
+/** Expects that a page looks like its picture in the documentation; writes it where that is asked. */
+export async function expectPicture(name: string, page: Page): Promise<void> {
+  const file = join(folder, `${name}.webp`);
+  const taken = await page.screenshot(isWriting ? {} : { type: "jpeg", quality: 90 });
+  if (isWriting) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(file, await sharp(taken).webp({ quality: 70 }).toBuffer());
+  }
+  expect(existsSync(file)).toBe(true);
+  const kept = readFileSync(file);
+  expect(kept.byteLength).toBeLessThan(bytesMax);
+  expect(await difference(kept, taken)).toBeLessThan(differenceMax);
+}
