@@ -23,10 +23,11 @@ import { SharedState } from "../../src/platform/shared-state/shared-state.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { MemoryCommits } from "../support/memory-commits.ts";
 import { freshRedis, hasRedis } from "../support/redis.ts";
+import { isNightly } from "../support/nightly.ts";
 import { silentLogger } from "../support/silent-logger.ts";
 
-/** Cases on each of the two ledgers. */
-const casesMost = 10_000;
+/** Cases on each of the two ledgers; nightly more of them. */
+const casesMost = isNightly ? 10_000 : 2_000;
 /** Cases that are under way at once where each has to wait for a server. */
 const atOnce = 100;
 

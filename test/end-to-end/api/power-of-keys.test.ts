@@ -40,12 +40,14 @@ import { GatewayError } from "../../../src/platform/kernel/errors.ts";
 import { migrations } from "../../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../../src/platform/storage/open-storage.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { isNightly } from "../../support/nightly.ts";
 import { seeded } from "../../support/seeded.ts";
 
 type Tables = WorkspaceTables & LlmKeyTables & ManagementKeyTables;
 type Answer = { key?: string; data?: { hash: string } };
 
-const sequences = 5_000;
+/** Nightly more of them. */
+const sequences = isNightly ? 5_000 : 1_000;
 const stepsMax = 8;
 const random = seeded(Number(process.env["PROPERTY_SEED"] ?? 28) || Date.now());
 const pick = <Item>(items: readonly Item[]): Item => {

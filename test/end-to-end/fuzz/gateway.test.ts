@@ -87,7 +87,7 @@ describe("any request and provider response over HTTP causes no 500 and no hang,
     async (_, client) => {
       const waiting = fc.sample(cases(goodRequests(client.name)), {
         seed: fuzzSeed,
-        numRuns: Math.min(fuzzRuns(300), 20_000),
+        numRuns: Math.min(fuzzRuns(900), 20_000),
       });
       const statuses = new Map<number, number>();
       const one = async ({ body, upstream, streamed, answer }: Case): Promise<void> => {
