@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import { putMigratedSqlite } from "../../test/support/migrated-sqlite.ts";
 import { CredentialUses } from "../identity/keys/credential-uses.ts";
 import type { GatewayError } from "../platform/kernel/errors.ts";
 import { WorkspaceStore } from "../identity/workspaces/workspace-store.ts";
@@ -23,7 +24,6 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const workspaceId = "ws_1";
 const [oldSecret, newSecret] = ["sk-old-secret-111", "sk-new-secret-222"];
 
-let count = 0;
 let storage: Storage<ByokTables>;
 let [here, there]: [Byok, Byok] = [undefined as never, undefined as never];
 let key: ProviderKeyReference & ProviderKey;
@@ -42,7 +42,7 @@ const openGateway = (): Promise<Byok> =>
 
 beforeEach(async () => {
   storage = await openStorage<ByokTables>({
-    url: `sqlite:${join(root, `${++count}.db`)}`,
+    url: await putMigratedSqlite(mkdtempSync(join(root, "test-"))),
     durability: "process",
     migrations,
     commitStatements: { inserts: [], adds: [] },

@@ -16,6 +16,7 @@ import type {
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
+import { putMigratedSqlite } from "./migrated-sqlite.ts";
 import { migratedDatabase } from "./postgres.ts";
 
 /** Stores of responses over one open database. */
@@ -51,10 +52,12 @@ type Engine = "SQLite" | "Postgres";
 export function storesOn(engine: Engine): StoresOfEngine {
   const root = mkdtempSync(join(tmpdir(), "switchyard-responses-"));
   let url: string;
-  let count = 0;
   let stores: OpenedStores;
   beforeEach(async () => {
-    url = engine === "SQLite" ? `sqlite:${join(root, `${++count}.db`)}` : await migratedDatabase();
+    url =
+      engine === "SQLite"
+        ? await putMigratedSqlite(mkdtempSync(join(root, "test-")))
+        : await migratedDatabase();
     stores = await open(url);
   }, 60_000);
   afterEach(() => stores.storage.close());

@@ -22,6 +22,7 @@ import { ledgerAdds, transferInsert } from "../../../src/billing/ledger/transfer
 import { generationInsert } from "../../../src/insights/generation-record.ts";
 import { migrations } from "../../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../../src/platform/storage/open-storage.ts";
+import { putMigratedSqlite } from "../../support/migrated-sqlite.ts";
 import { plainLlmKey } from "../../support/plain-llm-key.ts";
 
 type Tables = WorkspaceTables & LlmKeyTables & ManagementKeyTables;
@@ -49,7 +50,7 @@ export interface SeededStorage {
  */
 export async function seedStorage(seed: Seed, url?: string): Promise<SeededStorage> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-seed-"));
-  const storageUrl = url ?? `sqlite:${join(directory, "test.db")}`;
+  const storageUrl = url ?? (await putMigratedSqlite(directory));
   const encryptionKey = new Uint8Array(32).fill(9);
   const storage = await openStorage<Tables>({
     url: storageUrl,

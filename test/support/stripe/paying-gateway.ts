@@ -7,6 +7,7 @@ import type { Payments } from "../../../src/billing/payments/open-payments.ts";
 import type { AppSettings } from "../../../src/app/settings-of.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { startGateway, testManagementKey, type TestGateway } from "../gateway.ts";
+import { putMigratedSqlite } from "../migrated-sqlite.ts";
 import { startFakeStripe, type FakeStripe } from "./fake-stripe.ts";
 import type { StripeEvent } from "./stripe-world.ts";
 
@@ -90,7 +91,7 @@ export async function startPayingGateway(
   const stripe = startFakeStripe(() => clock.nowMs());
   const directory = mkdtempSync(join(tmpdir(), "switchyard-payments-"));
   const settings = {
-    storageUrl: storageUrl ?? `sqlite:${join(directory, "test.db")}`,
+    storageUrl: storageUrl ?? (await putMigratedSqlite(directory)),
     payments: paymentSettings(stripe.url, payments),
     bootstrap: {
       llmKey: undefined,
