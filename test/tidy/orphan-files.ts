@@ -30,7 +30,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   "bench/topologies.ts": "npm run bench:topologies",
   "test/chaos/run.ts": "npm run chaos",
   "scripts/build-dashboard.ts": "src/app/dashboard-files.ts, and npm run dashboard:build",
-  "scripts/api-types.ts": "npm run dashboard:types",
+  "scripts/dashboard-types.ts": "npm run dashboard:types",
   "scripts/catalog-refresh.ts": "npm run catalog:refresh",
   "scripts/try-image.ts": "deploy/README.md",
   "test/end-to-end/mcp/conformance/tell-scenario.ts":

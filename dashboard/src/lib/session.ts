@@ -1,24 +1,13 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Answers, Row } from "./api-types.ts";
 import { ApiError, type List, request, sending } from "./api.ts";
 import { keepTabWorkspace, tabWorkspace } from "./workspace.ts";
 
 /** The person who is signed in, and the workspace that the session works in. */
-export interface Session {
-  user: { id: string; name: string; email: string; operator: boolean };
-  workspace: { id: string; name: string; role: string; organization_id: string | null };
-  scopes: readonly string[];
-  /** The organisation that requires a second factor, which the person lacks. */
-  barred_from: string | null;
-  /** Which optional parts the operator has set up. */
-  features: { card_payments: boolean; referrals: boolean };
-}
+export type Session = Answers["GET /session"];
 
 /** A workspace that the person may enter. */
-export interface Workspace {
-  id: string;
-  name: string;
-  role: string;
-}
+export type Workspace = Row<"GET /workspaces">;
 
 /** Reads the session; the tab stays in the workspace that it sees here. */
 async function readSession(): Promise<Session> {

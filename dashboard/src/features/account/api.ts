@@ -1,24 +1,12 @@
 import { queryOptions } from "@tanstack/react-query";
+import type { Answers, Row } from "../../lib/api-types.ts";
 import { type List, refusalOf, request, sending } from "../../lib/api.ts";
 
 /** A session of the person. */
-export interface SessionRow {
-  id: string;
-  current: boolean;
-  created_at: string;
-  updated_at: string;
-  address: string | null;
-  user_agent: string | null;
-}
+export type SessionRow = Row<"GET /sessions">;
 
 /** A way to sign in. */
-export interface SignInMethod {
-  id: string;
-  type: "password" | "passkey" | "oidc";
-  provider: string | null;
-  name: string | null;
-  created_at: string | null;
-}
+export type SignInMethod = Row<"GET /session/sign-in-methods">;
 
 /** Asks a route for signing in, which is not below the API's base. Throws `ApiError`. */
 export async function authRequest<Answer>(
@@ -43,7 +31,7 @@ export const sessionsQuery = queryOptions({
 });
 export const methodsQuery = queryOptions({
   queryKey: ["sign-in-methods"],
-  queryFn: () => request<List<SignInMethod> & { two_factor: boolean }>("/session/sign-in-methods"),
+  queryFn: () => request<Answers["GET /session/sign-in-methods"]>("/session/sign-in-methods"),
 });
 export const endSession = (id: string) => request(`/sessions/${id}`, { method: "DELETE" });
 export const endOtherSessions = () => request("/sessions", { method: "DELETE" });

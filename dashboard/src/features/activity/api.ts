@@ -1,47 +1,14 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import type { Answers } from "../../lib/api-types.ts";
 import { ApiError, type List, queryOf, request, sending } from "../../lib/api.ts";
 import { type RangeSearch, rangeOf } from "../../lib/time.ts";
 import type { Generation } from "./latest.ts";
 
 /** Why a request cost what it did, and who served it. */
-export interface Explanation {
-  id: string;
-  explanation: readonly string[];
-  lines: readonly { part: string; quantity: number; usd_per_million: number; amount_usd: number }[];
-  charged_usd: number;
-  sources: { monthly_usd: number; topup_usd: number; uncollected_usd: number };
-  generation: GenerationDetails;
-}
-
-/** One provider that was asked. */
-interface Attempt {
-  provider: string;
-  model: string;
-  outcome: string;
-  status?: number | null;
-  reason?: string | null;
-  duration_ms: number;
-}
+export type Explanation = Answers["GET /generation/{id}/explain"];
 
 /** What was tried, and what came of it. */
-export interface GenerationDetails
-  extends Omit<Generation, "attempts" | "key_id" | "key_name" | "fallback" | "tokens_cached"> {
-  /** `completions` for chat, Messages and Responses. */
-  api_type: string | null;
-  /** The kind of inference, such as `chat` or `realtime`. */
-  surface: string;
-  /** Requests of one session belong together, such as the responses of a realtime session. */
-  session_id: string | null;
-  attempts: readonly Attempt[];
-  routing: { order: readonly string[]; left_out: readonly string[] } | null;
-  translation_loss: readonly { field: string; reason: string }[];
-  usage_estimated: boolean;
-  usage_clamped: boolean;
-  output_cap: number | null;
-  price: { version: string | null } | null;
-  hold: { reserved_usd: number };
-  trace_id: string;
-}
+export type GenerationDetails = Explanation["generation"];
 
 /** What the log is narrowed to: as the address has it, and as the API takes it. */
 export interface ActivityFilters extends RangeSearch {
@@ -121,15 +88,7 @@ export const csvPath = (filters: ActivityFilters): string =>
   `/analytics/generations${queryOf({ ...parametersOf(filters), format: "csv" })}`;
 
 /** What requests add up to, over time. */
-export interface Histogram {
-  bucket_seconds: number;
-  from: string;
-  to: string;
-  data: readonly { bucket: string; requests: number; errors: number; cost: number }[];
-  totals: { requests: number; errors: number; tokens: number; cost: number };
-  complete: boolean;
-  counted_from: string | null;
-}
+export type Histogram = Answers["GET /analytics/generations/histogram"];
 
 export const histogramQuery = (filters: ActivityFilters) =>
   queryOptions({
@@ -139,24 +98,7 @@ export const histogramQuery = (filters: ActivityFilters) =>
   });
 
 /** What went wrong, and what was refused before any provider was asked. */
-export interface Failures {
-  data: readonly {
-    status: string;
-    code: string | null;
-    http_status: number | null;
-    provider: string | null;
-    model: string;
-    requests: number;
-    last_at: string;
-  }[];
-  refused: readonly {
-    code: string;
-    http_status: number;
-    key_id: string;
-    key_name: string | null;
-    requests: number;
-  }[];
-}
+export type Failures = Answers["GET /analytics/errors"];
 
 export const failuresQuery = (filters: ActivityFilters) =>
   queryOptions({
@@ -189,13 +131,7 @@ export const explanationQuery = (id: string) =>
   explanationAt(`/generation/${encodeURIComponent(id)}/explain`);
 
 /** What a request asked and was answered, as far as it is kept. */
-export interface Content {
-  /** The body of the request, or `prompt` with the beginning of its text. */
-  input: Readonly<Record<string, unknown>>;
-  output: { completion: string | null; reasoning: string | null; raw: string };
-  input_cut: boolean;
-  output_cut: boolean;
-}
+export type Content = Answers["GET /generation/content"]["data"];
 
 /** The prompt and the answer of a request; null where none is kept. */
 export const contentQuery = (id: string) =>
@@ -214,13 +150,10 @@ export const contentQuery = (id: string) =>
     },
   });
 
-interface Privacy {
-  blocked_providers: readonly string[];
-}
-
 /** Blocks a provider for every request of this workspace. */
 export async function blockProvider(provider: string): Promise<void> {
-  const { blocked_providers: blocked } = await request<Privacy>("/security/privacy");
+  const { blocked_providers: blocked } =
+    await request<Answers["GET /security/privacy"]>("/security/privacy");
   await request(
     "/security/privacy",
     sending("PATCH /security/privacy", { blocked_providers: [...new Set([...blocked, provider])] }),

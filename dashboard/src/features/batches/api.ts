@@ -1,42 +1,15 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import type { Answers, Row } from "../../lib/api-types.ts";
 import { request } from "../../lib/api.ts";
 
 /** Many requests that run within a day, with what came of them so far. */
-export interface Batch {
-  id: string;
-  endpoint: string;
-  status:
-    | "validating"
-    | "failed"
-    | "in_progress"
-    | "finalizing"
-    | "completed"
-    | "expired"
-    | "cancelling"
-    | "cancelled";
-  errors: { data: readonly { message: string; line: number | null }[] } | null;
-  output_file_id: string | null;
-  error_file_id: string | null;
-  created_at: number;
-  expires_at: number;
-  request_counts: { total: number; completed: number; failed: number };
-  cost: number;
-  reserved: number;
-  provider: string | null;
-  provider_note: string | null;
-  failures: Readonly<Record<string, number>>;
-  metadata: Readonly<Record<string, string>> | null;
-}
+export type Batch = Row<"GET /batches">;
 
 /** What its sender calls a batch in its metadata; else its id. */
 export const nameOf = ({ id, metadata }: Batch): string =>
   metadata?.["name"] ?? metadata?.["description"] ?? id;
 
-interface BatchList {
-  data: readonly Batch[];
-  last_id: string | null;
-  has_more: boolean;
-}
+type BatchList = Answers["GET /batches"];
 
 /** Milliseconds between looks at batches that run. */
 const lookEveryMs = 2_000;

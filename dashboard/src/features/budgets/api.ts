@@ -1,73 +1,21 @@
 import { queryOptions } from "@tanstack/react-query";
+import type { Answers, Bodies, Row } from "../../lib/api-types.ts";
 import { type List, pagedQuery, request, sending } from "../../lib/api.ts";
 
 /** An amount that is meant to be enough for a period. */
-export interface Budget {
-  id: string;
-  name: string;
-  scope: string;
-  subject: string | null;
-  period: "daily" | "weekly" | "monthly" | "total";
-  /** Where its periods begin. */
-  time_zone: string;
-  action: "alert" | "block";
-  limit: number;
-  thresholds: readonly number[];
-  emails: readonly string[];
-  webhook_url: string | null;
-  spent: number;
-  period_start: string;
-  period_end: string;
-}
+export type Budget = Row<"GET /budgets">;
 
 /** What a new budget is made of. */
-export type NewBudget = Pick<
-  Budget,
-  | "name"
-  | "scope"
-  | "subject"
-  | "period"
-  | "action"
-  | "limit"
-  | "thresholds"
-  | "emails"
-  | "webhook_url"
-> &
-  Partial<Pick<Budget, "time_zone">>;
+export type NewBudget = Bodies["POST /budgets"];
 
 /** A threshold that was reached, with what became of each message. */
-export interface Alert {
-  id: string;
-  budget_id: string;
-  threshold: number;
-  limit: number;
-  spent: number;
-  at: string;
-  deliveries: readonly {
-    id: string;
-    channel: string;
-    target: string;
-    status: string;
-    attempts: number;
-    last_error: string | null;
-  }[];
-}
+export type Alert = Row<"GET /budgets/alerts">;
 
 /** A budget with the secret of its webhook, which is shown once. */
-export interface MadeBudget {
-  webhook_secret: string | null;
-  data: Budget;
-}
+export type MadeBudget = Answers["POST /budgets"];
 
 /** What became of a test. */
-export interface TestedBudget {
-  deliveries: readonly {
-    channel: string;
-    target: string;
-    delivered: boolean;
-    error: string | null;
-  }[];
-}
+export type TestedBudget = Answers["POST /budgets/{id}/test"];
 
 export const budgetsQuery = queryOptions({
   queryKey: ["budgets"],

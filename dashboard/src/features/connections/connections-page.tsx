@@ -1,5 +1,6 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import type { Row } from "../../lib/api-types.ts";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { type List, request } from "../../lib/api.ts";
@@ -9,17 +10,7 @@ import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import { wordsOf } from "../../lib/scope-words.ts";
 
-interface Connection {
-  id: string;
-  client: { id: string | null; name: string };
-  origin: string;
-  scopes: readonly string[];
-  limit: number | null;
-  usage: number;
-  created_at: string;
-  created_from: { address: string; user_agent: string };
-  last_used_at: string | null;
-}
+type Connection = Row<"GET /connections">;
 
 const connectionsQuery = queryOptions({
   queryKey: ["connections"],

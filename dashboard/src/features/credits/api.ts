@@ -1,76 +1,27 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import type { Answers, Row } from "../../lib/api-types.ts";
 import { type List, pagedQuery, queryOf, request, sending } from "../../lib/api.ts";
 
 /** The workspace's credits, in USD. */
-export interface Credits {
-  balance: number;
-  monthly_balance: number;
-  topup_balance: number;
-  used: number;
-  today_cost: number;
-}
+export type Credits = Answers["GET /credits"];
 
 /** What a top-up costs. */
-export interface Quote {
-  amount: number;
-  fee: number;
-  total: number;
-}
+export type Quote = Answers["GET /credits/quote"];
 
 /** A top-up by card. */
-export interface TopUp extends Quote {
-  id: string;
-  kind: "checkout" | "automatic";
-  status: "open" | "paid" | "failed" | "expired";
-  failure: string | null;
-  created_at: string;
-  url?: string;
-}
+export type TopUp = Row<"GET /credits/top-ups">;
 
 /** Top-ups that are charged without asking again. */
-export interface Automatic {
-  status: "on" | "off" | "stopped";
-  stopped_reason: string | null;
-  threshold: number | null;
-  amount: number | null;
-  total: number | null;
-  monthly_limit: number | null;
-  charged_this_month: number;
-  card: string | null;
-}
+export type Automatic = Answers["GET /credits/automatic"];
 
 /** An invoice or a credit note. */
-export interface Invoice extends Quote {
-  id: string;
-  object: "invoice" | "credit_note";
-  issued_at: string;
-}
+export type Invoice = Row<"GET /credits/invoices">;
 
 /** A line of the statement. */
-export interface Transaction {
-  id: string;
-  at: string;
-  kind: "charges" | "topup" | "grant" | "bootstrap" | "refund" | "expiry";
-  bucket: "monthly" | "topup" | null;
-  amount: number;
-  balance: number;
-  requests: number | null;
-  reference: string | null;
-}
+export type Transaction = Row<"GET /credits/transactions">;
 
 /** The workspace's referral code, and what came of it. */
-export interface ReferralProgram {
-  url: string;
-  after: "first_top_up" | "sign_up";
-  referrer_usd: number;
-  referred_usd: number;
-  maximum: number;
-  signed_up: number;
-  pending: number;
-  rewarded: number;
-  earned: number;
-  referred: { status: "pending" | "rewarded"; earned: number } | null;
-}
+export type ReferralProgram = Answers["GET /referrals"];
 
 export const creditsQuery = queryOptions({
   queryKey: ["credits"],
@@ -101,7 +52,10 @@ export const statementQuery = infiniteQueryOptions({
 });
 
 export const createTopUp = (body: { amount: number; save_card: boolean; return_url: string }) =>
-  request<TopUp>("/credits/top-ups", sending("POST /credits/top-ups", body));
+  request<Answers["POST /credits/top-ups"]>(
+    "/credits/top-ups",
+    sending("POST /credits/top-ups", body),
+  );
 export const agreeToAutomatic = (body: {
   threshold: number;
   amount: number;

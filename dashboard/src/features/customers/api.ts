@@ -1,57 +1,15 @@
 import { queryOptions } from "@tanstack/react-query";
+import type { Answers, Row } from "../../lib/api-types.ts";
 import { type List, pagedQuery, request, sending } from "../../lib/api.ts";
 
 /** What a customer may use, and what it pays for it. */
-export interface CustomerPlan {
-  type: "free" | "prepaid" | "postpaid";
-  allowance: number | null;
-  cap: number | null;
-  per: "day" | "week" | "month";
-  markup: number;
-  markup_by_model: Readonly<Record<string, number>>;
-}
-
-/** What was used: the cost, the customer's price, and the price less the cost. */
-interface CustomerUsage {
-  requests: number;
-  cost: number;
-  price: number;
-  margin: number;
-}
+export type CustomerPlan = NonNullable<Customer["plan"]>;
 
 /** An end customer of the workspace. */
-export interface Customer {
-  id: string;
-  external_id: string;
-  name: string;
-  status: "active" | "exhausted" | "suspended";
-  plan: CustomerPlan | null;
-  has_own_plan: boolean;
-  limit: number | null;
-  used: number;
-  remaining: number | null;
-  billed: number;
-  credits: number;
-  period_end: string | null;
-  usage: CustomerUsage;
-  stripe_customer_id: string | null;
-  created_at: string;
-}
-
-/** What a customer used of a model on a day. */
-interface StatementLine extends CustomerUsage {
-  day: string;
-  model: string;
-}
+export type Customer = Row<"GET /customers">;
 
 /** What a customer used in a month. */
-export interface Statement {
-  from: string;
-  to: string;
-  total: CustomerUsage;
-  billed: number;
-  data: readonly StatementLine[];
-}
+export type Statement = Answers["GET /customers/{id}/statement"];
 
 /** The plan of a change, without the fields that its type does not have. */
 export type WrittenPlan = Pick<CustomerPlan, "type" | "per" | "markup"> & {

@@ -1,22 +1,12 @@
 import { infiniteQueryOptions } from "@tanstack/react-query";
+import type { Answers, Row } from "../../lib/api-types.ts";
 import { request } from "../../lib/api.ts";
 
 /** A file of the workspace. */
-export interface StoredFile {
-  id: string;
-  filename: string;
-  bytes: number;
-  purpose: string;
-  created_at: number;
-  expires_at?: number;
-}
+export type StoredFile = Extract<Row<"GET /files">, { purpose: string }>;
 
-interface FileList {
+interface FileList extends Omit<Answers["GET /files"], "data"> {
   data: readonly StoredFile[];
-  last_id: string | null;
-  has_more: boolean;
-  /** What the workspace stores, and the most that it may. */
-  storage?: { used_bytes: number; quota_bytes: number };
 }
 
 export const filePagesQuery = infiniteQueryOptions({

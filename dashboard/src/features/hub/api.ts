@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient, queryOptions } from "@tanstack/react-query";
+import type { Row } from "../../lib/api-types.ts";
 import { type List, pagedQuery, request, type Sending } from "../../lib/api.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 
@@ -24,25 +25,10 @@ export interface Entry {
 }
 
 /** A version of an entry. */
-export interface Version {
-  version: number;
-  title: string;
-  description: string | null;
-  tags: readonly string[];
-  body: string;
-  created_at: string;
-}
+export type Version = Row<"GET /hubs/{slug}/items/{item}/versions">;
 
 /** A collection of entries. */
-export interface Hub {
-  slug: string;
-  name: string;
-  description: string | null;
-  visibility: string;
-  item_count: number;
-  owned: boolean;
-  created_by: string | null;
-}
+export type Hub = Row<"GET /hubs">;
 
 export type Kind = "prompts" | "skills";
 export type Scope = "workspace" | "public" | "starred";

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import type { Row } from "../../lib/api-types.ts";
 import { type List, request } from "../../lib/api.ts";
 import { count, utc, usd } from "../../lib/format.ts";
 import { useSession } from "../../lib/session.ts";
@@ -6,12 +7,7 @@ import { Drawer } from "../../ui/overlay.tsx";
 import { Facts, Loaded, Name } from "../../ui/parts.tsx";
 import type { Key } from "./api.ts";
 
-interface Person {
-  user_id: string;
-  name: string;
-  email: string;
-  role: string;
-}
+type Person = Row<"GET /organizations/{id}/members">;
 
 /** How many names are shown without being asked for. */
 const shownMax = 5;

@@ -1,5 +1,6 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import type { Row } from "../../lib/api-types.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 import { type List, request, sending } from "../../lib/api.ts";
 import {
@@ -21,15 +22,7 @@ import { type Scope, isScope, wordsOf } from "../../lib/scope-words.ts";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 
-interface ManagementKey {
-  id: string;
-  name: string;
-  label: string;
-  scopes: readonly string[];
-  created_at: string;
-  expires_at: string | null;
-  last_used_at: string | null;
-}
+type ManagementKey = Row<"GET /management-keys">;
 
 const keysQuery = queryOptions({
   queryKey: ["management-keys"],

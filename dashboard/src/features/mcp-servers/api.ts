@@ -1,60 +1,21 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { Bodies } from "../../lib/api-types.ts";
+import type { Bodies, Row } from "../../lib/api-types.ts";
 import { type List, request, sending } from "../../lib/api.ts";
 
 /** What a server says of a tool. */
-export interface ToolDefinition {
-  description: string | null;
-  input_schema: Readonly<Record<string, unknown>>;
-  annotations: Readonly<Record<string, unknown>> | null;
-  hash: string;
-}
+export type ToolDefinition = NonNullable<Tool["changed"]>;
 
 /** A tool with its definition in force, and the one that waits to be accepted. */
-export interface Tool extends ToolDefinition {
-  name: string;
-  title: string | null;
-  status: "active" | "not_allowed" | "changed" | "gone";
-  changed: ToolDefinition | null;
-}
+export type Tool = McpServer["tools"][number];
 
 /** An upstream MCP server of the workspace, or of the operator. */
-export interface McpServer {
-  id: string;
-  name: string;
-  source: "operator" | "workspace";
-  transport: "streamable_http" | "stdio";
-  url: string | null;
-  auth: { type: string; headers?: readonly string[] };
-  allowed_tools: readonly string[] | null;
-  price_per_call: number;
-  timeout_ms: number;
-  status: "ready" | "unreachable" | "not_connected";
-  error: string | null;
-  /** Whether the person has connected it; null where it is not used with OAuth. */
-  connected: boolean | null;
-  health: { circuit: "closed" | "open"; failures: number; latency_ms: number | null };
-  tools: readonly Tool[];
-  checked_at: string | null;
-}
+export type McpServer = Row<"GET /mcp-servers">;
 
 /** A person who has connected a server; `user_id` is null where all use the same tokens. */
-export interface McpConnection {
-  user_id: string | null;
-  name: string;
-  connected_at: string | null;
-}
+export type McpConnection = Row<"GET /mcp-servers/{id}/connections">;
 
 /** A call of a tool, as its record has it. */
-export interface ToolCall {
-  id: string;
-  created_at: string;
-  model: string;
-  key_name: string | null;
-  status: string;
-  total_cost: number;
-  total_time: number;
-}
+export type ToolCall = Row<"GET /analytics/generations">;
 
 export const serversQuery = queryOptions({
   queryKey: ["mcp-servers"],

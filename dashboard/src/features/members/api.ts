@@ -1,49 +1,24 @@
-import type { Bodies } from "../../lib/api-types.ts";
+import type { Answers, Bodies, Row } from "../../lib/api-types.ts";
 import { queryOptions } from "@tanstack/react-query";
 import { type List, pagedQuery, request, sending } from "../../lib/api.ts";
 
 /** Role of a member in an organisation. */
-export type Role = "owner" | "admin" | "member";
+export type Role = Organization["role"];
 
 /** An organisation of the person. */
-export interface Organization {
-  id: string;
-  name: string;
-  role: Role;
-  workspace_id: string;
-  second_factor_required: boolean;
-}
+export type Organization = Row<"GET /organizations">;
 
 /** Somebody in an organisation. */
-export interface Member {
-  user_id: string;
-  name: string;
-  email: string;
-  role: Role;
-  /** Whether a password alone does not sign this member in. */
-  second_factor: boolean;
-  joined_at: string;
-}
+export type Member = Row<"GET /organizations/{id}/members">;
 
 /** An open invitation. */
-export interface Invitation {
-  id: string;
-  email: string;
-  role: Role;
-  expires_at: string;
-}
+export type Invitation = Row<"GET /organizations/{id}/invitations">;
 
 /** An invitation with its link, which is shown once. */
-export interface MadeInvitation {
-  url: string;
-  mail: string;
-}
+export type MadeInvitation = Answers["POST /organizations/{id}/invitations"];
 
 /** Keys that a removed member had made: revoked ones, and those still in force. */
-export interface Removal {
-  revoked_keys: readonly { id: string; name: string }[];
-  keys_in_force: readonly { id: string; name: string }[];
-}
+export type Removal = Answers["DELETE /organizations/{id}/members/{user_id}"];
 
 export const organizationsQuery = queryOptions({
   queryKey: ["organizations"],

@@ -1,137 +1,41 @@
-import type { Bodies } from "../../lib/api-types.ts";
+import type { Answers, Row } from "../../lib/api-types.ts";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { type List, queryOf, request, type Sending } from "../../lib/api.ts";
 import type { Usage } from "../usage/api.ts";
 import { type ActivityFilters, explanationAt, parametersOf } from "../activity/api.ts";
-import type { Generation } from "../activity/latest.ts";
-
-/** Names of the plans. */
-type PlanId = NonNullable<Bodies["PATCH /admin/workspaces/{id}"]["plan"]>;
-
-/** Sums of the whole service. */
-interface Sums {
-  requests: number;
-  errors: number;
-  cost: number;
-}
 
 /** The service at a glance. */
-export interface Overview {
-  version: string;
-  status: string;
-  users: { total: number; operators: number; blocked: number };
-  workspaces: { total: number; organizations: number; blocked: number };
-  upstreams: { routed: number; in_trouble: number };
-  usage: Sums;
-  today: Sums;
-  uncollected: {
-    requests: number;
-    cost: number;
-    data: readonly { workspace_id: string; model: string; requests: number; cost: number }[];
-  };
-  passed_caps: readonly { provider: string; requests: number; tokens: number; cost: number }[];
-}
+export type Overview = Answers["GET /admin/overview"];
 
-export interface Workspace {
-  id: string;
-  name: string;
-  plan: PlanId;
-  blocked: boolean;
-  organization_id: string | null;
-  balance: number;
-  used: number;
-}
+export type Workspace = Row<"GET /admin/workspaces">;
 
-export interface Person {
-  id: string;
-  name: string;
-  email: string;
-  operator: boolean;
-  blocked: boolean;
-  last_signed_in_at: string | null;
-}
+export type Person = Row<"GET /admin/users">;
 
-export interface Plan {
-  id: PlanId;
-  requests_per_minute: number;
-  five_hour_requests: number | null;
-  monthly_credits: number;
-  workspaces: number;
-}
+export type Plan = Row<"GET /admin/plans">;
 
-export interface Upstream {
-  id: string;
-  name: string;
-  routed: boolean;
-  states: readonly string[];
-  last_failure_at: string | null;
-  last_hour: { requests: number; errors: number; latency_ms: number | null };
-  smoke_test: { at: string; outcome: string; message: string | null } | null;
-}
+export type Upstream = Row<"GET /admin/upstreams">;
 
-interface Trouble {
-  id: string;
-  requests: number;
-  errors: number;
-}
+export type Errors = Answers["GET /admin/errors"];
 
-export interface Errors {
-  requests: number;
-  errors: number;
-  providers: readonly (Trouble & { attempts: number; failures: number })[];
-  models: readonly Trouble[];
-  workspaces: readonly Trouble[];
-}
-
-export interface Setting {
-  key: string;
-  value: string;
-  source: string;
-  variable: string | null;
-}
+export type Setting = Row<"GET /admin/settings">;
 
 /** Sums of the whole service, by day, model, provider or workspace. */
-export interface ServiceUsage {
-  from: string;
-  to: string;
-  data: readonly (Sums & {
-    id: string;
-    prompt_tokens?: number;
-    completion_tokens?: number;
-    attempts?: number;
-    failures?: number;
-  })[];
-}
+export type ServiceUsage = Answers["GET /admin/usage"];
 
 /** A workspace with the number of its keys and members. */
-export interface WorkspaceDetails extends Workspace {
-  owner_user_id: string | null;
-  created_at: string;
-  monthly_balance: number;
-  topup_balance: number;
-  members: number;
-  llm_keys: number;
-  management_keys: number;
-}
+export type WorkspaceDetails = Answers["GET /admin/workspaces/{id}"];
 
 /** A person with the ways to sign in, the sessions and the organisations. */
-export interface PersonDetails extends Person {
-  created_at: string;
-  sign_in: { password: boolean; passkeys: number; providers: readonly string[] };
-  sessions: readonly { id: string; updated_at: string; user_agent: string | null }[];
-  organizations: readonly { id: string; name: string; role: string; workspace_id: string }[];
-}
+export type PersonDetails = Answers["GET /admin/users/{id}"];
 
 const reading = <Answer>(path: string) =>
   queryOptions({ queryKey: ["operator", path], queryFn: () => request<Answer>(path) });
 
 export const overviewQuery = reading<Overview>("/admin/overview");
 export const workspacesQuery = (search: string | undefined) =>
-  reading<List<Workspace> & { total: number }>(
-    `/admin/workspaces${queryOf({ search, limit: 50 })}`,
-  );
+  reading<Answers["GET /admin/workspaces"]>(`/admin/workspaces${queryOf({ search, limit: 50 })}`);
 export const peopleQuery = (search: string | undefined) =>
-  reading<List<Person> & { total: number }>(`/admin/users${queryOf({ search, limit: 50 })}`);
+  reading<Answers["GET /admin/users"]>(`/admin/users${queryOf({ search, limit: 50 })}`);
 export const serviceUsageQuery = (group: "day" | "model" | "provider" | "workspace") =>
   reading<ServiceUsage>(`/admin/usage${queryOf({ days: 30, group_by: group })}`);
 export const workspaceQuery = (id: string) =>
@@ -155,13 +59,10 @@ export function usageOfQuery(kind: "workspaces" | "users", id: string) {
 export const plansQuery = reading<List<Plan>>("/admin/plans");
 export const upstreamsQuery = reading<List<Upstream>>("/admin/upstreams");
 export const errorsQuery = reading<Errors>("/admin/errors?days=7");
-export const settingsQuery = reading<List<Setting> & { version: string }>("/admin/settings");
+export const settingsQuery = reading<Answers["GET /admin/settings"]>("/admin/settings");
 
 /** A request of any workspace. */
-export interface AnyGeneration extends Generation {
-  workspace_id: string;
-  workspace_name: string | null;
-}
+export type AnyGeneration = Row<"GET /admin/generations">;
 
 export const requestsQuery = (filters: ActivityFilters) =>
   infiniteQueryOptions({

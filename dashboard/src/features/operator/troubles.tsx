@@ -20,7 +20,7 @@ const kinds = [
   ],
 ] as const;
 
-type Row = Errors["providers" | "models"][number];
+type Row = Errors["providers" | "models" | "workspaces"][number];
 
 const attemptsOf = (row: Row): string => ("failures" in row ? count(Number(row.failures)) : "–");
 

@@ -1,25 +1,13 @@
-import type { Bodies } from "../../lib/api-types.ts";
+import type { Answers, Bodies, Row } from "../../lib/api-types.ts";
 import { queryOptions } from "@tanstack/react-query";
 import { type List, request, sending } from "../../lib/api.ts";
 
 /** A conversation that is kept. */
-export interface Conversation {
-  id: string;
-  title: string;
-  model: string | null;
-  updated_at: string;
-}
-
-/** A message of one. */
-interface KeptMessage {
-  role: string;
-  content: string;
-  model?: string | null;
-}
+export type Conversation = Row<"GET /conversations">;
 
 export const keepsQuery = queryOptions({
   queryKey: ["conversation-settings"],
-  queryFn: () => request<{ keep: boolean }>("/conversations/settings"),
+  queryFn: () => request<Answers["GET /conversations/settings"]>("/conversations/settings"),
   staleTime: 60_000,
 });
 export const conversationsQuery = queryOptions({
@@ -27,9 +15,7 @@ export const conversationsQuery = queryOptions({
   queryFn: () => request<List<Conversation>>("/conversations?limit=20"),
 });
 export const openConversation = (id: string) =>
-  request<Conversation & { messages: readonly KeptMessage[] }>(
-    `/conversations/${encodeURIComponent(id)}`,
-  );
+  request<Answers["GET /conversations/{id}"]>(`/conversations/${encodeURIComponent(id)}`);
 
 /** A message to keep. */
 export type NewMessage = Bodies["POST /conversations"]["messages"][number];
@@ -53,6 +39,6 @@ export async function keepMessages(
 /** Presets by the name that stands in place of a model. */
 export const presetsQuery = queryOptions({
   queryKey: ["preset-names"],
-  queryFn: () => request<List<{ slug: string; name: string }>>("/presets"),
+  queryFn: () => request<Answers["GET /presets"]>("/presets"),
   staleTime: 60_000,
 });

@@ -1,30 +1,15 @@
 import { queryOptions } from "@tanstack/react-query";
+import type { Row } from "../../lib/api-types.ts";
 import { type List, pagedQuery, request, sending } from "../../lib/api.ts";
 
 /** What a preset sets, by the names of chat requests. */
 export type PresetConfig = Readonly<Record<string, unknown>>;
 
 /** A named bundle of request settings. */
-export interface Preset {
-  id: string;
-  slug: string;
-  name: string;
-  description: string | null;
-  config: PresetConfig;
-  version: number;
-  updated_at: string;
-  last_used_at: string | null;
-}
+export type Preset = Row<"GET /presets">;
 
 /** A preset as it was from one change to the next. */
-export interface PresetVersion {
-  version: number;
-  name: string;
-  description: string | null;
-  config: PresetConfig;
-  author: string | null;
-  created_at: string;
-}
+export type PresetVersion = Row<"GET /presets/{slug}/versions">;
 
 export const presetPagesQuery = pagedQuery<Preset>(["presets"], "/presets");
 export const presetQuery = (slug: string) =>

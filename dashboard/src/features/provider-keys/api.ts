@@ -1,48 +1,18 @@
-import type { Bodies } from "../../lib/api-types.ts";
+import type { Answers, Bodies, Row } from "../../lib/api-types.ts";
 import { queryOptions } from "@tanstack/react-query";
 import { type List, request, sending } from "../../lib/api.ts";
 
 /** A caller's own key at a provider. */
-export interface ProviderKey {
-  id: string;
-  provider_id: string;
-  label: string;
-  key_preview: string;
-  enabled: boolean;
-  status: "active" | "disabled" | "refused" | "exhausted" | "paused";
-  /** The provider's words when it last refused the key. */
-  status_reason: string | null;
-  quota: { limit: number; used: number; reset: "daily" | "weekly" | "monthly" | null } | null;
-  donation: {
-    daily_limit: number | null;
-    used_today: number;
-    paused: boolean;
-    pause_reason: string | null;
-  } | null;
-  last_used_at: string | null;
-}
+export type ProviderKey = ProviderGroup["keys"][number];
 
 /** The keys of one provider. */
-export interface ProviderGroup {
-  provider_id: string;
-  name: string;
-  keys: readonly ProviderKey[];
-}
+export type ProviderGroup = Row<"GET /auth/byok">;
 
 /** What a provider said to a key. */
-export interface KeyTest {
-  outcome: "accepted" | "refused" | "unknown";
-  message: string;
-  /** The provider's words, or why it could not be asked. */
-  reason: string | null;
-  latency_ms: number;
-}
+export type KeyTest = Answers["POST /auth/byok/test"];
 
 /** A provider of the catalog. */
-export interface Provider {
-  id: string;
-  name: string;
-}
+export type Provider = Row<"GET /providers">;
 
 export const providerKeysQuery = queryOptions({
   queryKey: ["provider-keys"],

@@ -1,25 +1,11 @@
+import type { Answers } from "../../lib/api-types.ts";
 import { request, sending, sendingAsWritten } from "../../lib/api.ts";
 
-/** Somebody who would serve a request, at its place. */
-interface Candidate {
-  position: number;
-  provider: string;
-  model: string;
-  upstream_model: string;
-  reason: string;
-  credential_source: "platform" | "own_byok" | "pool";
-  estimated_cost_usd: number | null;
-}
-
 /** Who would serve a request, and why. */
-export interface Explanation {
-  requested_model: string;
-  candidates: readonly Candidate[];
-  left_out: readonly { provider: string; model: string; rule: string }[];
-  worst_case_usd: number;
-  hold_usd: number;
+export type Explanation = Answers["POST /routing/explain"] & {
+  /** Why nobody would serve it; null where somebody would. */
   error: { code: string; message: string } | null;
-}
+};
 
 /** What a request says of providers. */
 export interface Rules {

@@ -1,32 +1,12 @@
 import { queryOptions } from "@tanstack/react-query";
+import type { Answers, Row } from "../../lib/api-types.ts";
 import { pagedQuery, request, sending } from "../../lib/api.ts";
 
 /** A budget of an agent's run, with what is left of it. */
-export interface Run {
-  id: string;
-  name: string;
-  limit: number;
-  spent: number;
-  remaining: number;
-  requests: number;
-  max_requests: number | null;
-  status: "active" | "paused" | "exhausted" | "expired" | "ended";
-  parent_id: string | null;
-  created_at: string;
-  expires_at: string;
-}
+export type Run = Row<"GET /runs">;
 
 /** A request of a run, with its place in time. */
-export interface RunRequest {
-  id: string;
-  run_id: string;
-  model: string;
-  provider: string;
-  status: string;
-  cost: number;
-  started_at: string;
-  duration_ms: number;
-}
+export type RunRequest = Answers["GET /runs/{id}"]["data"]["generations"][number];
 
 /** A run with the runs in it. */
 export interface RunNode extends Run {

@@ -1,46 +1,18 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import type { Answers, Row } from "../../lib/api-types.ts";
 import { type List, queryOf, request, sending } from "../../lib/api.ts";
 
 /** A range that the workspace may be reached from. */
-export interface AllowedRange {
-  id: string;
-  cidr: string;
-  description: string | null;
-  created_at: string;
-}
+export type AllowedRange = Row<"GET /security/ip-allowlist">;
 
 /** What is demanded of every provider. */
-export interface Privacy {
-  zdr: boolean;
-  blocked_providers: readonly string[];
-  /** Whether prompts and answers are kept. */
-  keep_contents: boolean;
-  /** For how many days. */
-  content_days: number;
-}
+export type Privacy = Answers["GET /security/privacy"];
 
 /** A credential with what is worth a look. */
-export interface Credential {
-  id: string;
-  kind: "llm" | "management";
-  name: string;
-  label: string;
-  last_used_at: string | null;
-  findings: readonly ("no_expiry" | "unused" | "no_spending_limit")[];
-}
+export type Credential = Row<"GET /security/keys">;
 
 /** A change of the account, as the audit log has it. */
-export interface AuditEntry {
-  id: string;
-  at: string;
-  actor: { kind: string; id: string; label: string };
-  address: string;
-  action: string;
-  words: string;
-  target: string | null;
-  fields: readonly string[];
-  outcome: "done" | "refused" | "unknown";
-}
+export type AuditEntry = Row<"GET /security/audit">;
 
 /** What the audit log is narrowed to. */
 export interface AuditFilters {
@@ -52,7 +24,7 @@ export interface AuditFilters {
 
 export const rangesQuery = queryOptions({
   queryKey: ["security", "ranges"],
-  queryFn: () => request<List<AllowedRange> & { your_address: string }>("/security/ip-allowlist"),
+  queryFn: () => request<Answers["GET /security/ip-allowlist"]>("/security/ip-allowlist"),
 });
 export const privacyQuery = queryOptions({
   queryKey: ["security", "privacy"],

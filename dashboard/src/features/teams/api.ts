@@ -1,39 +1,9 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { Bodies } from "../../lib/api-types.ts";
+import type { Answers, Bodies, Row } from "../../lib/api-types.ts";
 import { type List, request, sending } from "../../lib/api.ts";
 
 /** A part of the workspace with keys, members, models and a limit of its own. */
-export interface Team {
-  id: string;
-  name: string;
-  allowed_models: readonly string[] | null;
-  limit: number | null;
-  period: "daily" | "weekly" | "monthly" | "total";
-  time_zone: string;
-  spent: number;
-  remaining: number | null;
-  period_start: string;
-  period_end: string;
-  members: number;
-  keys: number;
-}
-
-/** A person in a team. */
-interface TeamMember {
-  user_id: string;
-  name: string;
-  email: string;
-  joined_at: string;
-}
-
-/** A key of a team. */
-interface TeamKey {
-  id: string;
-  name: string;
-  label: string;
-  disabled: boolean;
-  real_usage_monthly: number;
-}
+export type Team = Row<"GET /teams">;
 
 const pathOf = (id: string): string => `/teams/${encodeURIComponent(id)}`;
 
@@ -46,13 +16,13 @@ export const teamQuery = (id: string) =>
 export const teamMembersQuery = (id: string) =>
   queryOptions({
     queryKey: ["teams", id, "members"],
-    queryFn: () => request<List<TeamMember>>(`${pathOf(id)}/members`),
+    queryFn: () => request<Answers["GET /teams/{id}/members"]>(`${pathOf(id)}/members`),
   });
 export const teamKeysQuery = (id: string) =>
   queryOptions({
     queryKey: ["teams", id, "keys"],
     queryFn: () =>
-      request<List<TeamKey>>(`/keys?include_disabled=true&team=${encodeURIComponent(id)}`),
+      request<List<Row<"GET /keys">>>(`/keys?include_disabled=true&team=${encodeURIComponent(id)}`),
   });
 
 export const createTeam = (body: Bodies["POST /teams"]) =>
@@ -62,7 +32,10 @@ export const changeTeam = ({ id, ...body }: { id: string } & Bodies["PATCH /team
 export const deleteTeam = ({ id, keys }: { id: string; keys: "delete" | "keep" }) =>
   request<{ deleted: true }>(`${pathOf(id)}?keys=${keys}`, { method: "DELETE" });
 export const addMember = ({ id, email }: { id: string; email: string }) =>
-  request<TeamMember>(`${pathOf(id)}/members`, sending("POST /teams/{id}/members", { email }));
+  request<Answers["POST /teams/{id}/members"]>(
+    `${pathOf(id)}/members`,
+    sending("POST /teams/{id}/members", { email }),
+  );
 export const removeMember = ({ id, userId }: { id: string; userId: string }) =>
   request<{ deleted: true }>(`${pathOf(id)}/members/${userId}`, { method: "DELETE" });
 export const createKey = ({ id, name }: { id: string; name: string }) =>

@@ -1,5 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
-import { type List, queryOf, request } from "../../lib/api.ts";
+import type { Answers, Row } from "../../lib/api-types.ts";
+import { queryOf, request } from "../../lib/api.ts";
 import {
   type Range,
   type RangeSearch,
@@ -10,8 +11,7 @@ import {
 } from "../../lib/time.ts";
 
 /** Sums of one bucket, of one group where they are grouped. */
-export interface UsageRow {
-  bucket: string;
+export interface UsageRow extends Row<"GET /analytics/usage"> {
   model?: string;
   key_id?: string;
   provider?: string | null;
@@ -20,25 +20,15 @@ export interface UsageRow {
   preset_id?: string | null;
   session_id?: string | null;
   tag?: string | null;
-  requests: number;
-  errors: number;
-  tokens: number;
   prompt_tokens: number;
   completion_tokens: number;
   cached_tokens: number;
   reasoning_tokens: number;
-  cost: number;
 }
 
 /** Rows of a span of whole buckets; a bucket without a request has no row. */
-export interface Usage extends List<UsageRow> {
-  from: string;
-  to: string;
-  interval: "hour" | "day";
-  /** Whose days are counted; hours are those of UTC. */
-  time_zone: string;
-  /** Where the counted records begin, if there are too many; null where all are counted. */
-  counted_from: string | null;
+export interface Usage extends Omit<Answers["GET /analytics/usage"], "object" | "data"> {
+  data: readonly UsageRow[];
 }
 
 /** What the API groups usage by. */
@@ -129,12 +119,7 @@ export function usageQuery({
 }
 
 /** A disjoint part of what was used, with what was charged for it. */
-export interface UsagePart {
-  part: string;
-  quantity: number;
-  requests: number;
-  cost: number;
-}
+export type UsagePart = Row<"GET /analytics/usage/parts">;
 
 /** The parts of usage over a range, in whole hours or days of UTC. */
 export function partsQuery(range: RangeSearch) {
@@ -142,7 +127,7 @@ export function partsQuery(range: RangeSearch) {
   return queryOptions({
     queryKey: ["usage", "parts", fromMs, toMs],
     queryFn: () =>
-      request<List<UsagePart> & { counted_from: string | null }>(
+      request<Answers["GET /analytics/usage/parts"]>(
         `/analytics/usage/parts${queryOf({
           from: new Date(fromMs).toISOString(),
           to: new Date(toMs).toISOString(),
