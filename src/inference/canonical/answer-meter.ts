@@ -3,9 +3,9 @@ import type {
   CanonicalResponse,
   FinishReason,
   MeteredUsage,
-  ReasoningDelta,
+  ReasoningEnd,
+  SpokenPart,
   StreamPart,
-  TextDelta,
 } from "./response.ts";
 
 /**
@@ -19,6 +19,12 @@ export class AnswerMeter {
   thoughtCharacters = 0;
   finishReason: FinishReason | null = null;
   private readonly open = new Set<number>();
+  private readonly hidesReasoning: boolean;
+
+  /** `hidesReasoning` says whether a signature is reasoning by itself. */
+  constructor(hidesReasoning = false) {
+    this.hidesReasoning = hidesReasoning;
+  }
 
   observe(part: StreamPart): void {
     switch (part.type) {
@@ -43,7 +49,7 @@ export class AnswerMeter {
         this.think(part.choiceIndex, part.text.length);
         break;
       case "reasoning-end":
-        if (part.encrypted !== undefined) this.think(part.choiceIndex, 1);
+        this.think(part.choiceIndex, this.sealed(part));
         break;
       case "finish":
         this.finishReason ??= part.finish.reason;
@@ -53,9 +59,9 @@ export class AnswerMeter {
   }
 
   /** Observes characters of texts that belong where this one does. */
-  observeText({ type, choiceIndex }: TextDelta | ReasoningDelta, characters: number): void {
-    if (type === "text-delta") this.say(choiceIndex, characters);
-    else this.think(choiceIndex, characters);
+  observeText({ type, choiceIndex }: SpokenPart, characters: number): void {
+    if (type === "reasoning-delta") this.think(choiceIndex, characters);
+    else this.say(choiceIndex, characters);
   }
 
   /** Observes a whole answer as if its parts had come one by one. */
@@ -85,7 +91,7 @@ export class AnswerMeter {
         break;
       case "reasoning":
         for (const summary of part.summary ?? []) this.think(choiceIndex, summary.length);
-        this.think(choiceIndex, (part.text?.length ?? 0) + (part.encrypted === undefined ? 0 : 1));
+        this.think(choiceIndex, (part.text?.length ?? 0) + this.sealed(part));
         break;
     }
   }
@@ -127,6 +133,11 @@ export class AnswerMeter {
     return true;
   }
 
+  /** Returns what the seal of reasoning counts. */
+  private sealed({ encrypted, signature }: Pick<ReasoningEnd, "encrypted" | "signature">): number {
+    return encrypted !== undefined || (this.hidesReasoning && signature !== undefined) ? 1 : 0;
+  }
+
   private say(choiceIndex: number, characters: number): void {
     if (characters === 0) return;
     this.visibleCharacters += characters;
@@ -152,9 +163,9 @@ interface AnswerFacts {
   spentOnReasoning: boolean;
 }
 
-/** Returns what settlement reads of a whole answer. */
-export function answerFacts(response: CanonicalResponse): AnswerFacts {
-  const meter = new AnswerMeter();
+/** Returns what settlement reads of a whole answer; see `AnswerMeter`. */
+export function answerFacts(response: CanonicalResponse, hidesReasoning?: boolean): AnswerFacts {
+  const meter = new AnswerMeter(hidesReasoning);
   meter.observeWhole(response);
   const { finishReason, visibleCharacters, thoughtCharacters } = meter;
   const thought = thoughtCharacters > 0 || (response.usage?.usage.reasoningTokens ?? 0) > 0;

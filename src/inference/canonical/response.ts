@@ -281,12 +281,26 @@ export interface TextDelta extends ItemPlace {
 }
 
 /** A piece of reasoning. */
-export interface ReasoningDelta extends ItemPlace {
+interface ReasoningDelta extends ItemPlace {
   type: "reasoning-delta";
   text: string;
   /** The summary that the text belongs to; absent where it belongs to the reasoning itself. */
   summaryIndex?: number;
 }
+
+/** A piece of a call's arguments. */
+interface ToolCallDelta extends ItemPlace {
+  type: "tool-call-delta";
+  /** JSON text of a function's arguments, or the input of a custom tool, to be appended. */
+  arguments: string;
+}
+
+/** A piece of text, of reasoning or of a call's arguments. */
+export type SpokenPart = TextDelta | ReasoningDelta | ToolCallDelta;
+
+/** Returns the text of a piece. */
+export const spokenText = (part: SpokenPart): string =>
+  part.type === "tool-call-delta" ? part.arguments : part.text;
 
 /**
  * A step of a streamed answer. `response-start` comes first; an item's deltas come between its
@@ -303,8 +317,7 @@ export type StreamPart =
   | ReasoningDelta
   | ReasoningEnd
   | ToolCallStart
-  /** JSON text of a function's arguments, or the input of a custom tool, to be appended. */
-  | ({ type: "tool-call-delta"; arguments: string } & ItemPlace)
+  | ToolCallDelta
   | ({ type: "tool-call-end" } & ItemPlace)
   | ({ type: "refusal-delta"; refusal: string } & ItemPlace)
   /** Belongs to the text item at its place, which may have ended. */

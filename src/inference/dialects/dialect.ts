@@ -6,9 +6,8 @@ import type {
   MeteredUsage,
   ReportedError,
   ItemPart,
-  ReasoningDelta,
+  SpokenPart,
   StreamPart,
-  TextDelta,
 } from "../canonical/response.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
@@ -270,16 +269,33 @@ export interface DecodeContext {
    * where the request is not known.
    */
   toolNames?: () => Iterable<string>;
+  /**
+   * Whether an answer that the model broke off ends in its provider's words instead of an error,
+   * for a client that knows these words.
+   */
+  keepsFailures?: true;
+}
+
+/** Texts of consecutive events that are not decoded. */
+export interface SkippedTexts {
+  /** The number of events, and the characters of their texts. */
+  count: number;
+  characters: number;
+  /** The texts themselves, one after another; empty for a decoder that keeps none. */
+  text: string;
 }
 
 /** Decodes one upstream's events to canonical stream parts; one decoder serves one stream. */
 export interface StreamDecoder {
   decode(event: { event?: string; data: string }): StreamPart[];
   /**
-   * Notes a text of an event that is not decoded, because it differs from the latest decoded event
-   * only in this text. Absent means that every event has to be decoded.
+   * Notes texts of events that are not decoded, because they differ from the latest decoded event,
+   * which said `like`, only in these texts. Absent means that every event has to be decoded.
    */
-  skip?(part: TextDelta | ReasoningDelta): void;
+  skip?(like: SpokenPart, texts: SkippedTexts): void;
+  /** Whether `skip` takes arguments of calls too, and whether it needs the texts themselves. */
+  readonly skipsCalls?: true;
+  readonly keepsTexts?: true;
   /** Ends the stream: closes what is complete, and returns an error for what was cut. */
   end(): StreamPart[];
   /**
@@ -287,6 +303,8 @@ export interface StreamDecoder {
    * without a terminal event. Absent means that `finish` shows it.
    */
   readonly isComplete?: boolean;
+  /** The upstream's id of the answer where it may come after the start; absent for others. */
+  readonly answerId?: string | undefined;
   /** The latest usage that the upstream reported, for a stream that is abandoned before its end. */
   readonly latestUsage: MeteredUsage | undefined;
 }
@@ -309,6 +327,8 @@ export interface UpstreamDialect {
   userInMetadata?: true;
   /** Whether reasoning is sent as a budget that counts against the output cap. */
   thinkingBudget?: true;
+  /** Whether answers may have reasoning of which only its signature is sent. */
+  hidesReasoning?: true;
   /** Whether models reason only where the request says so, with or without levels of effort. */
   thinksWhenAsked?: true;
   /** Whether answers have a field for unabridged reasoning, which models with open weights fill. */

@@ -123,6 +123,13 @@ export const malformedEvent: ErrorPart = {
   },
 };
 
+/** Returns the error that a stream reports in a sentence. */
+export const textError = (text: string): ErrorPart => ({
+  type: "error",
+  fault: "reported",
+  error: { message: text === "" ? "The provider ended the stream with an error." : text },
+});
+
 const brace = 0x7b;
 
 /**

@@ -190,7 +190,7 @@ function translate(
       // Messages and the Gemini API report no creation time.
       if (response.createdAtSeconds <= 0) response.createdAtSeconds = request.nowSeconds();
       if (upstream.signsCalls === true) keepSignatures(response, request.signatures);
-      return readAnswer(response, { client, answering });
+      return readAnswer(response, { client, upstream, answering });
     },
     usageOfFailure: (answer) => upstream.usageOfFailure?.(answer),
     createRelay: (options) =>
@@ -215,7 +215,9 @@ function translatedRelay(
     lateSeals: LateSeals | undefined;
   },
 ): Relay {
-  const reader = new AnswerReader(upstream.createStreamDecoder(decoding), options);
+  const { hidesReasoning } = upstream;
+  const decoder = upstream.createStreamDecoder(decoding);
+  const reader = new AnswerReader(decoder, { ...options, hidesReasoning });
   const encoder = client.createStreamEncoder({
     ...answering,
     ...options.shown,
@@ -337,9 +339,9 @@ function withReasoning(
 
 function readAnswer(
   response: CanonicalResponse,
-  { client, answering }: { client: ClientDialect; answering: ResponseContext },
+  { client, upstream, answering }: DialectPair & { answering: ResponseContext },
 ): WholeAnswer {
-  const facts = answerFacts(response);
+  const facts = answerFacts(response, upstream.hidesReasoning);
   const answerLosses = new AnswerLosses(client, answering);
   answerLosses.observeWhole(response);
   if (facts.finishReason === "error" && client.refusesBrokenAnswers === true)

@@ -294,15 +294,6 @@ export const replayCitation = (annotation: Annotation): JsonObject[] =>
   encodeCitation(annotation).filter((citation) => citation.encrypted_index !== "");
 
 /**
- * Ends that are not meaningful by themselves. An answer without content that ends in another way
- * still tells its client why.
- */
-const quietEnds: ReadonlySet<string> = new Set(["end_turn", "stop_sequence", "tool_use"]);
-
-/** Returns whether an end needs content before it. */
-export const isQuietEnd = (stopReason: string): boolean => quietEnds.has(stopReason);
-
-/**
  * Returns the stop reason that fits the content. Servers that imitate Anthropic may end a turn that
  * calls tools as if it called none, or without a reason, and clients would then not run the tools.
  */

@@ -1,17 +1,16 @@
 import {
   reconcileFinish,
+  spokenText,
   type Finish,
   type MeteredUsage,
-  type ErrorPart,
   type ItemPlace,
-  type ReasoningDelta,
   type ReasoningEnd,
+  type SpokenPart,
   type StreamPart,
-  type TextDelta,
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { DecodeContext, StreamDecoder } from "../dialect.ts";
-import { parseEventObject, trimmed } from "../errors.ts";
+import type { DecodeContext, SkippedTexts, StreamDecoder } from "../dialect.ts";
+import { cutStream, malformedEvent, parseEventObject, textError, trimmed } from "../errors.ts";
 import { asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import { unwrapInput } from "../shared/tools.ts";
 import { decodeCitation, decodeFinish } from "./answer-fields.ts";
@@ -26,15 +25,20 @@ import { deltaLength, UsageTally } from "./usage.ts";
  * ended, and an error otherwise.
  */
 export class MessagesStreamDecoder implements StreamDecoder {
-  finished = false;
+  readonly skipsCalls = true;
+  readonly tally = new UsageTally();
+  /** The latest event with its type, for a writer that keeps its bytes; undefined for others. */
+  event: JsonObject | undefined;
+  eventType: string | undefined;
+  /** Whether a call has begun. */
+  hasCalls = false;
+  private finished = false;
   private readonly context: DecodeContext;
   private readonly blocks = new Map<number, OpenBlock>();
-  private readonly tally = new UsageTally();
   /** Characters of the latest delta that are in other members than its text. */
   private besideText = 0;
   private finish: Finish | undefined;
   private itemCount = 0;
-  private hasCalls = false;
   private started = false;
   private ended = false;
 
@@ -47,26 +51,29 @@ export class MessagesStreamDecoder implements StreamDecoder {
   }
 
   decode({ event: name, data }: { event?: string; data: string }): StreamPart[] {
+    this.event = undefined;
     if (this.ended) return [];
     const text = trimmed(data);
     // Comments and keep-alives that came as data are ignored.
     if (!text.startsWith("{")) return name === "error" ? this.fail(textError(text)) : [];
     const event = parseEventObject(text);
-    if (event === undefined) return this.fail(malformed);
+    if (event === undefined) return this.fail(name === "error" ? textError(text) : malformedEvent);
     const type = asString(event.type) ?? name;
     if (type === "error" || (type === undefined && event.error)) {
       return this.fail({ type: "error", fault: "reported", error: readStreamError(event) });
     }
+    this.event = event;
+    this.eventType = type;
     return this.onEvent(type, event);
   }
 
-  skip({ text }: TextDelta | ReasoningDelta): void {
-    this.tally.said(text.length + this.besideText);
+  skip(_like: SpokenPart, { characters, count }: SkippedTexts): void {
+    this.tally.said(characters + count * this.besideText);
   }
 
   end(): StreamPart[] {
     if (this.ended) return [];
-    return this.finish === undefined ? this.fail(cut) : this.close();
+    return this.finish === undefined ? this.fail(cutStream) : this.close();
   }
 
   private onEvent(type: string | undefined, event: JsonObject): StreamPart[] {
@@ -90,8 +97,9 @@ export class MessagesStreamDecoder implements StreamDecoder {
   }
 
   private start(message: JsonObject): StreamPart[] {
-    this.tally.start(message.usage);
+    // The usage of a second start does not belong to this answer.
     if (this.started) return [];
+    this.tally.start(message.usage);
     this.started = true;
     return [
       {
@@ -124,7 +132,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
     if (block !== undefined) {
       const parts = block.fill(delta);
       const [part] = parts;
-      if (part !== undefined && "text" in part) this.besideText = length - part.text.length;
+      if (part !== undefined && ("text" in part || "arguments" in part))
+        this.besideText = length - spokenText(part).length;
       return parts;
     }
     const opened = this.openImplied(index, delta);
@@ -412,32 +421,3 @@ function parsed(text: string): JsonValue {
     return { _raw: text };
   }
 }
-
-/** The connection ended before the answer did. */
-const cut: ErrorPart = {
-  type: "error",
-  fault: "cut",
-  error: {
-    message: "The provider closed the stream before the answer was finished.",
-    code: "upstream_error",
-    type: "upstream_error",
-  },
-};
-
-/** An event that is not JSON. */
-const malformed: ErrorPart = {
-  type: "error",
-  fault: "malformed",
-  error: {
-    message: "The provider sent a stream event that is no valid JSON.",
-    code: "upstream_error",
-    type: "upstream_error",
-  },
-};
-
-/** Returns the error part of an event whose error is a sentence. */
-const textError = (text: string): ErrorPart => ({
-  type: "error",
-  fault: "reported",
-  error: { message: text === "" ? "The provider ended the stream with an error." : text },
-});

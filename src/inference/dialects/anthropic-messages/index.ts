@@ -141,6 +141,7 @@ export const anthropicMessages = {
   exceptionForm: "messages-error",
   userInMetadata: true,
   thinkingBudget: true,
+  hidesReasoning: true,
   thinksWhenAsked: true,
   capRule: { statedTokens: maxTokensDefault },
   inputCount: { estimate: estimateMessagesInput, read: readCountedInput },

@@ -55,6 +55,14 @@ export function decodeFinish(candidate: JsonObject): Finish | undefined {
   return filteredFinish(word, candidate.finishMessage);
 }
 
+/** Returns the same, with an end in a failure as one that needs no content before it. */
+export function decodeAnyFinish(candidate: JsonObject): Finish | undefined {
+  const word = asString(candidate.finishReason) ?? "";
+  return failures.has(word)
+    ? filteredFinish(word, candidate.finishMessage)
+    : decodeFinish(candidate);
+}
+
 /** Returns the end of an answer whose prompt was refused; undefined when it was not. */
 export function decodePromptBlock(feedback: JsonObject | undefined): Finish | undefined {
   const word = asString(feedback?.blockReason);

@@ -13,14 +13,20 @@ import { GenerateStreamDecoder } from "./decode-stream.ts";
 export function decodeResponse(body: unknown, context: DecodeContext = {}): CanonicalResponse {
   const first = asObject(asArray(body)?.[0] ?? body);
   if (first === undefined) throw notAnAnswer();
-  const decoder = new GenerateStreamDecoder(context);
-  const assembler = new ResponseAssembler();
-  for (const part of [...decoder.readChunks(body as JsonValue), ...decoder.finish()])
-    assembler.add(part);
+  const assembler = assembled(body, context);
   if (assembler.error !== undefined) throw brokenOff(assembler.error.error);
   const response = assembler.response();
   if (response.choices.length === 0 && response.usage === undefined) throw notAnAnswer();
   return response;
+}
+
+/** Assembles an answer as far as it can be read. */
+export function assembled(body: unknown, context: DecodeContext): ResponseAssembler {
+  const decoder = new GenerateStreamDecoder(context);
+  const assembler = new ResponseAssembler();
+  for (const part of [...decoder.readChunks(body as JsonValue), ...decoder.finish()])
+    assembler.add(part);
+  return assembler;
 }
 
 /** Returns the usage of an answer that ended in the model's own failure; undefined for others. */

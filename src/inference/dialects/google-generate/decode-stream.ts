@@ -4,17 +4,17 @@ import {
   type MeteredUsage,
   type ErrorPart,
   type ItemPlace,
-  type ReasoningDelta,
   type ReasoningEnd,
+  type SpokenPart,
   type StreamPart,
-  type TextDelta,
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { DecodeContext, StreamDecoder } from "../dialect.ts";
-import { cutStream, looksLikeObject, malformedEvent, trimmed } from "../errors.ts";
+import type { DecodeContext, SkippedTexts, StreamDecoder } from "../dialect.ts";
+import { cutStream, looksLikeObject, malformedEvent, textError, trimmed } from "../errors.ts";
 import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import { unwrapInput } from "../shared/tools.ts";
 import {
+  decodeAnyFinish,
   decodeFinish,
   decodeGrounding,
   decodeLogProbabilities,
@@ -30,11 +30,16 @@ import { hasUsage, readUsage } from "./usage.ts";
  * connection ends: usage is cumulative on every chunk, and content may follow a finish reason.
  */
 export class GenerateStreamDecoder implements StreamDecoder {
+  readonly keepsTexts = true;
   private readonly context: DecodeContext;
   private readonly candidates = new Map<number, CandidateStream>();
   private readonly callIds = new Set<string>();
   private idSeed = "";
-  private usageFields: JsonObject | undefined;
+  answerId: string | undefined;
+  /** The latest event, for a writer that keeps its bytes; undefined where it was no chunk. */
+  chunk: JsonObject | undefined;
+  /** The latest usage as the upstream wrote it. */
+  usageFields: JsonObject | undefined;
   private started = false;
   private ended = false;
 
@@ -43,19 +48,24 @@ export class GenerateStreamDecoder implements StreamDecoder {
   }
 
   decode(event: { event?: string; data: string }): StreamPart[] {
+    this.chunk = undefined;
+    if (this.ended) return [];
     const data = trimmed(event.data);
+    const isError = event.event === "error";
     // Proxies send comments and keep-alives as data too; a chunk is always an object or, without
     // alt=sse, a list of them.
-    if (this.ended || !looksLikeObject(data)) return [];
+    if (!looksLikeObject(data)) return isError ? this.fail(textError(data)) : [];
     try {
-      return this.readChunks(JSON.parse(data));
+      const body = JSON.parse(data) as JsonValue;
+      this.chunk = asObject(body);
+      return this.readChunks(body);
     } catch (error) {
-      if (error instanceof SyntaxError) return this.fail(malformedEvent);
-      throw error;
+      if (!(error instanceof SyntaxError)) throw error;
+      return this.fail(isError ? textError(data) : malformedEvent);
     }
   }
 
-  skip({ type, choiceIndex, text }: TextDelta | ReasoningDelta): void {
+  skip({ type, choiceIndex }: SpokenPart, { text }: SkippedTexts): void {
     if (type === "text-delta") this.candidates.get(choiceIndex)?.note(text);
   }
 
@@ -78,9 +88,9 @@ export class GenerateStreamDecoder implements StreamDecoder {
     const metered = readUsage(this.usageFields);
     let searches = 0;
     for (const candidate of this.candidates.values()) searches += candidate.searchCount;
-    return metered === undefined || searches === 0
-      ? metered
-      : { ...metered, usage: { ...metered.usage, searches } };
+    if (searches === 0) return metered;
+    const told = metered ?? { usage: {}, estimated: false, clamped: false };
+    return { ...told, usage: { ...told.usage, searches } };
   }
 
   /** Whether every candidate has said how it ended; content and usage may still follow. */
@@ -108,6 +118,7 @@ export class GenerateStreamDecoder implements StreamDecoder {
   private readChunk(chunk: JsonObject, parts: StreamPart[]): void {
     const usageFields = asObject(chunk.usageMetadata);
     if (usageFields !== undefined && hasUsage(usageFields)) this.usageFields = usageFields;
+    this.answerId ??= asString(chunk.responseId) || undefined;
     const candidates = asArray(chunk.candidates) ?? [];
     if (!candidates.some((value) => asObject(value) !== undefined)) {
       this.readPromptBlock(chunk, parts);
@@ -118,7 +129,7 @@ export class GenerateStreamDecoder implements StreamDecoder {
       const fields = asObject(value);
       if (fields === undefined) continue;
       this.candidate(asNumber(fields.index) ?? 0).read(fields, parts);
-      const error = readFailure(fields);
+      const error = this.context.keepsFailures === true ? undefined : readFailure(fields);
       if (error === undefined) continue;
       parts.push(...this.fail({ type: "error", fault: "reported", error }));
       return;
@@ -235,7 +246,10 @@ class CandidateStream {
     this.citationMetadata = asObject(candidate.citationMetadata) ?? this.citationMetadata;
     if (asString(candidate.finishReason)) {
       this.hasEnding = true;
-      this.ending = decodeFinish(candidate);
+      this.ending =
+        this.surroundings.context.keepsFailures === true
+          ? decodeAnyFinish(candidate)
+          : decodeFinish(candidate);
     }
   }
 

@@ -14,6 +14,7 @@ import {
   looksLikeObject,
   malformedEvent,
   parseEventObject,
+  textError,
   trimmed,
 } from "../errors.ts";
 import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
@@ -153,12 +154,6 @@ export class ChatStreamDecoder implements StreamDecoder {
     return this.latestUsage === undefined ? [] : [{ type: "usage", usage: this.latestUsage }];
   }
 }
-
-const textError = (text: string): ErrorPart => ({
-  type: "error",
-  fault: "reported",
-  error: { message: text === "" ? "The provider ended the stream with an error." : text },
-});
 
 /** Reduces the deltas of one choice to items that are opened, filled and closed. */
 class ChoiceStream {

@@ -3,12 +3,11 @@ import {
   type MeteredUsage,
   type ErrorPart,
   type ItemPlace,
-  type ReasoningDelta,
+  type SpokenPart,
   type StreamPart,
-  type TextDelta,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { DecodeContext, StreamDecoder } from "../dialect.ts";
+import type { DecodeContext, SkippedTexts, StreamDecoder } from "../dialect.ts";
 import { cutStream, malformedEvent, parseEventObject, trimmed } from "../errors.ts";
 import { readResponseUsage } from "./usage.ts";
 import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
@@ -29,7 +28,13 @@ import {
  * its terminal event is cut.
  */
 export class ResponsesStreamDecoder implements StreamDecoder {
+  readonly keepsTexts = true;
+  readonly skipsCalls = true;
   latestUsage: MeteredUsage | undefined;
+  answerId: string | undefined;
+  /** The latest event with its type, for a writer that keeps its bytes; undefined for others. */
+  event: JsonObject | undefined;
+  eventType = "";
   private readonly output: OutputStream;
   private responseId = "";
   private started = false;
@@ -43,18 +48,22 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   decode(event: { event?: string; data: string }): StreamPart[] {
+    this.event = undefined;
     if (this.ended) return [];
     const data = trimmed(event.data);
     // Comments, keep-alives and terminators of other dialects that came as data.
     if (!data.startsWith("{"))
       return event.event === "error" ? this.fail(reported({ message: data })) : [];
     const fields = parseEventObject(data);
-    if (fields === undefined) return this.fail(malformedEvent);
-    return this.read(asString(fields.type) ?? event.event ?? "", fields);
+    if (fields === undefined)
+      return this.fail(event.event === "error" ? reported({ message: data }) : malformedEvent);
+    this.event = fields;
+    this.eventType = asString(fields.type) ?? event.event ?? "";
+    return this.read(this.eventType, fields);
   }
 
-  skip(part: TextDelta | ReasoningDelta): void {
-    this.output.skip(part);
+  skip(like: SpokenPart, { text }: SkippedTexts): void {
+    this.output.skip(like, text);
   }
 
   end(): StreamPart[] {
@@ -63,6 +72,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   private read(type: string, fields: JsonObject): StreamPart[] {
     const response = asObject(fields.response);
+    // A server that answers in another dialect has an error without a type.
+    if (response === undefined && fields.error) return this.fail(reported(fields));
     switch (type) {
       case "response.completed":
       case "response.incomplete":
@@ -77,8 +88,6 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       case "response.output_item.done":
         return this.begun(this.output.done(indexOf(fields), asObject(fields.item) ?? {}));
       default:
-        // A server that answers in another dialect, whose error has no type.
-        if (type === "" && asObject(fields.error) !== undefined) return this.fail(reported(fields));
         if (response !== undefined) return this.start(response);
         return this.begun(this.output.read(type, fields));
     }
@@ -90,10 +99,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private start(response: JsonObject): StreamPart[] {
-    this.noteUsage(response);
+    this.note(response);
     if (this.started) return [];
     this.started = true;
-    this.responseId = asString(response.id) ?? "";
+    this.responseId = this.answerId ?? "";
     const serviceTier = asString(response.service_tier);
     return [
       {
@@ -127,12 +136,13 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private fail(error: ErrorPart, response: JsonObject = {}): StreamPart[] {
-    this.noteUsage(response);
+    this.note(response);
     this.ended = true;
     return [...this.usageParts(), error];
   }
 
-  private noteUsage(response: JsonObject): void {
+  private note(response: JsonObject): void {
+    this.answerId ??= asString(response.id);
     if (response.usage !== undefined && response.usage !== null)
       this.latestUsage = readResponseUsage(response) ?? this.latestUsage;
   }
@@ -249,8 +259,8 @@ class OutputStream {
   }
 
   /** Notes a text of an event that is not read, but else equal to the latest one. */
-  skip(part: TextDelta | ReasoningDelta): void {
-    this.latest?.stream.skip?.(part);
+  skip(like: SpokenPart, text: string): void {
+    this.latest?.stream.skip?.(like, text);
   }
 
   /** Returns the item of an event whose item was not announced. */

@@ -1,6 +1,6 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { ReasoningDelta, StreamPart, TextDelta } from "../../canonical/response.ts";
+import type { SpokenPart, StreamPart } from "../../canonical/response.ts";
 import type { StreamEncoder } from "../../dialects/dialect.ts";
 import { reportError } from "../../dialects/errors.ts";
 import type { AnswerLosses } from "../../dialects/shared/encode-state.ts";
@@ -48,7 +48,7 @@ export class TranslatedWriter implements StreamWriter {
     return frames;
   }
 
-  writeText(part: TextDelta | ReasoningDelta): string {
+  writeText(part: SpokenPart): string {
     return this.framesOf(part);
   }
 

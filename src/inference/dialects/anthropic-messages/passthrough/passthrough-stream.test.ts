@@ -5,27 +5,29 @@ import { adaptIn, routeIn } from "../../../../../test/support/in-process.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { ResponseAssembler } from "../../../canonical/response-assembler.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
-import { type RelayOptions, StreamFault } from "../../shared/passthrough.ts";
+import { type RelayOptions, StreamFault, type StreamRelay } from "../../shared/passthrough.ts";
 import { type FailureWithUsage, failureOf } from "../../../pipeline/attempt.ts";
 import { MessagesStreamDecoder } from "../decode-stream.ts";
 import { encodeResponse } from "../encode-response.ts";
-import { MessagesRelay } from "./passthrough-stream.ts";
 
 const cassettes = readCassettes("anthropic-messages");
 const shown = { id: "msg_gw", model: "anthropic/claude-opus-4.7" };
+const adapter = adaptIn("anthropic-messages", {
+  body: { model: "acme/large", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
+  route: routeIn("anthropic-messages"),
+});
 const fallback = { requestedModel: "acme/large", reason: "timeout", attempts: [] };
 
 function relayFor(changes: Partial<RelayOptions> = {}): {
-  relay: MessagesRelay;
+  relay: StreamRelay;
   settled: () => number;
 } {
   let settlements = 0;
-  const relay = new MessagesRelay({
+  const relay = adapter.createRelay({
     shown,
     inputTokens: 40,
     windowTokens: 200_000,
     fallback: undefined,
-    traceId: "t",
     settle: () => {
       settlements += 1;
       return Promise.resolve({ chargedNano: 5_000n });
@@ -36,7 +38,7 @@ function relayFor(changes: Partial<RelayOptions> = {}): {
   return { relay, settled: () => settlements };
 }
 
-async function relayed(relay: MessagesRelay, events: readonly SseEvent[]): Promise<string> {
+async function relayed(relay: StreamRelay, events: readonly SseEvent[]): Promise<string> {
   let frames = "";
   for (const event of events) if (!relay.ended) frames += await relay.accept(event);
   return relay.ended ? frames : frames + (await relay.finish());
@@ -453,10 +455,7 @@ describe("a deviating Messages stream is corrected:", () => {
 });
 
 test("a whole response in place of a stream has its input usage in message_start", () => {
-  const { answerDeviations } = adaptIn("anthropic-messages", {
-    body: { model: "acme/large", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] },
-    route: routeIn("anthropic-messages"),
-  });
+  const { answerDeviations } = adapter;
   const whole = {
     id: "msg_1",
     type: "message",

@@ -2,112 +2,110 @@ import { brand } from "../../../../platform/kernel/brand.ts";
 import type { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { editMembers, memberText } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
-import type { MeteredUsage } from "../../../canonical/response.ts";
-import { AlikeTexts } from "../../shared/stream/alike-texts.ts";
-import {
-  boundOrEstimated,
-  type EventText,
-  inOneLine,
-  KeptRelay,
-  type RelayOptions,
-  type SseEvent,
-  reportedFault,
-  unfinishedStream,
-} from "../../shared/passthrough.ts";
+import type { StreamPart } from "../../../canonical/response.ts";
+import { trimmed } from "../../errors.ts";
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
-import { fittingEnd, isQuietEnd, pingFrame } from "../answer-fields.ts";
-import { encodeStreamError, readStreamError } from "../errors.ts";
+import { inOneLine, type RelayOptions, type SseEvent } from "../../shared/passthrough.ts";
+import type { ShownEvent } from "../../shared/stream/alike-texts.ts";
+import type { AnswerReader } from "../../shared/stream/answer-reader.ts";
+import type { StreamWriter } from "../../shared/stream/relay.ts";
+import { asObject } from "../../shared/wire-fields.ts";
+import { encodeFinish, fittingEnd, pingFrame } from "../answer-fields.ts";
+import type { MessagesStreamDecoder } from "../decode-stream.ts";
+import { encodeStreamError } from "../errors.ts";
+import { pricedUsageText, withoutCost } from "../usage.ts";
 import { LateThoughts } from "./late-thoughts.ts";
-import { deltaLength, pricedUsageText, UsageTally, withoutCost } from "../usage.ts";
 
-/** Options of a Messages relay. */
-interface MessagesRelayOptions extends RelayOptions {
+/** Options of a writer that keeps a Messages stream's bytes. */
+interface KeptWriterOptions extends RelayOptions {
+  reader: AnswerReader;
+  /** Has the latest event that was read, and the counts that came so far. */
+  decoder: Pick<MessagesStreamDecoder, "event" | "eventType" | "hasCalls" | "tally">;
   traceId: string;
 }
 
 /**
- * Relays a Messages stream in its own dialect. Every event is passed on as it came, except for id
- * and model at the start, the charge in the last usage and the metadata on `message_stop`. A stream
- * that was cut never looks complete.
+ * Writes a Messages stream in its own dialect: every event as it came, except for id and model at
+ * the start, the charge in the last usage and the metadata on `message_stop`.
  */
-export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter> {
-  override readonly pingFrame = pingFrame;
-  private readonly options: MessagesRelayOptions;
-  protected readonly meter: MessagesStreamMeter;
-  private readonly alike = new AlikeTexts<{ text: string }>(() => true);
+export class KeptWriter implements StreamWriter {
+  readonly pingFrame = pingFrame;
+  finishReason: string | null = null;
+  private readonly options: KeptWriterOptions;
   private readonly late = new LateThoughts();
+  /** Blocks that the client was sent the start of, and not the end. */
+  private readonly openBlocks = new Set<number>();
+  /** Whether the client was sent the start of the message. */
+  private started = false;
   /** The `delta` of an ending whose usage has not come, as JSON text. */
   private heldEnding: string | undefined;
+  /** The data of the event that ends the stream. */
+  private lastData = '{"type":"message_stop"}';
   private costShown = false;
+  private latest: ShownEvent | undefined;
 
-  constructor(options: MessagesRelayOptions) {
-    super();
+  constructor(options: KeptWriterOptions) {
     this.options = options;
-    this.meter = new MessagesStreamMeter(options);
   }
 
-  get finished(): boolean {
-    return this.meter.finishReason !== null;
+  write(parts: readonly StreamPart[], sse?: SseEvent): string | Promise<string> {
+    this.latest = undefined;
+    const { event, eventType: type } = this.options.decoder;
+    if (sse === undefined) this.noteFinish(parts);
+    // Clients throw at a second start.
+    if (sse === undefined || event === undefined || type === undefined) return "";
+    if (type === "message_start" && this.started) return "";
+    const frames = this.framesOf(event, { type, data: trimmed(sse.data) });
+    if (typeof frames !== "string") return frames;
+    const frame = this.late.pass(event.type === type ? event : { ...event, type }, frames);
+    if (frame !== "") this.latest = { frame, isRewritten: false };
+    return frame;
   }
 
-  get upstreamId(): string | null {
-    return this.meter.upstreamId;
+  latestShown(): ShownEvent | undefined {
+    return this.latest;
   }
 
-  metered(): MeteredUsage {
-    return this.meter.metered();
+  async end(): Promise<string> {
+    this.finishReason ??= this.fitting(null);
+    const ending = this.costShown ? "" : await this.withCharge(this.ownEnding(), undefined);
+    const edits = new Map([[brand.metadataKey as string, this.options.metadataText()]]);
+    return ending + eventFrame("message_stop", editMembers(this.lastData, edits));
   }
 
-  acceptAlike(events: EventText): string {
-    const { alike, meter } = this;
-    if (this.late.isHolding) return "";
-    const start = events.position;
-    for (let taken = alike.take(events); taken !== undefined; taken = alike.take(events))
-      meter.say(taken.text.length);
-    alike.mark(events);
-    return events.text.slice(start, events.position);
+  fail(error: GatewayError): string {
+    return encodeStreamError(error, { traceId: this.options.traceId }).join("");
   }
 
-  accept(sse: SseEvent): string | Promise<string> {
-    const event = this.eventOf(sse);
-    const frames = event === undefined ? "" : this.acceptEvent(event, sse);
-    const sent =
-      event === undefined || typeof frames !== "string" ? frames : this.late.pass(event, frames);
-    this.alike.learnKept(event && textAlone(event), sent);
-    return sent;
-  }
-
-  private acceptEvent(
-    event: MessagesEvent,
-    { event: name, data }: SseEvent,
-  ): string | Promise<string> {
-    const type = typeof event.type === "string" ? event.type : name;
-    if (type === "error" || (type === undefined && "error" in event))
-      throw reportedFault(readStreamError(event as JsonObject));
-    event.type = type;
-    // Clients throw at a second start, and its usage does not belong to this answer.
-    if (type === undefined || (type === "message_start" && this.meter.started)) return "";
-    const before = this.missingBefore(event);
-    const isUnopened = type === "content_block_stop" && !this.meter.isOpen(event.index);
-    this.meter.observe(event);
-    const frames = isUnopened ? "" : this.framesOf(type, { data, event });
-    if (before === "") return frames;
-    return typeof frames === "string" ? before + frames : frames.then((rest) => before + rest);
+  /** Records an end that the upstream did not send. */
+  private noteFinish(parts: readonly StreamPart[]): void {
+    for (const part of parts)
+      if (part.type === "finish")
+        this.finishReason ??= String(encodeFinish(part.finish).stop_reason);
   }
 
   private framesOf(
-    type: string,
-    { data, event }: { data: string; event: MessagesEvent },
+    event: JsonObject,
+    { type, data }: { type: string; data: string },
   ): string | Promise<string> {
+    const before = this.missingBefore(type, event);
+    const { index } = event;
     switch (type) {
       case "message_start":
-        return this.startFrame(data);
+        return before + this.startFrame(data);
+      case "content_block_start":
+        if (typeof index === "number") this.openBlocks.add(index);
+        return before + eventFrame(type, data);
+      case "content_block_stop":
+        if (typeof index !== "number" || !this.openBlocks.delete(index)) return before;
+        return before + eventFrame(type, data);
       case "message_delta":
-        return this.ending(this.withFittingEnd(data, event), event);
+        return joined(before, this.ending(data, asObject(event.delta)));
       case "message_stop":
-        return this.stop(data);
+        this.lastData = data;
+        return before;
       default:
-        return eventFrame(type, data);
+        return before + eventFrame(type, data);
     }
   }
 
@@ -116,41 +114,17 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
    * message, and that of a text or thinking block. Servers that imitate Anthropic omit them, and
    * clients throw without them.
    */
-  private missingBefore({ type, index, delta }: MessagesEvent): string {
-    const { meter } = this;
+  private missingBefore(type: string, { index, delta }: JsonObject): string {
     if (!followsStart.has(type)) return "";
-    let frames = "";
-    if (!meter.started) {
-      meter.started = true;
-      frames = this.startFrame('{"type":"message_start"}');
-    }
-    if (type !== "content_block_delta" || meter.isOpen(index)) return frames;
-    const block = blockOf(delta?.type);
-    if (block === undefined || typeof index !== "number") return frames;
-    frames += this.closeBlocks();
-    meter.openBlocks.add(index);
+    const frames = this.started ? "" : this.startFrame('{"type":"message_start"}');
+    if (type !== "content_block_delta" || typeof index !== "number" || this.openBlocks.has(index))
+      return frames;
+    const block = blockOf(asObject(delta)?.type);
+    if (block === undefined) return frames;
+    const closed = this.closeBlocks();
+    this.openBlocks.add(index);
     const start = { type: "content_block_start", index, content_block: block };
-    return frames + eventFrame(start.type, JSON.stringify(start));
-  }
-
-  /**
-   * Ends a stream that the upstream closed without `message_stop`. The answer is whole where the
-   * upstream had sent a reason for its end.
-   */
-  finish(): Promise<string> {
-    this.assertContent();
-    if (!this.finished) throw unfinishedStream();
-    return this.stop('{"type":"message_stop"}');
-  }
-
-  endAtCap(): Promise<string> {
-    this.meter.finishReason ??= "max_tokens";
-    return this.stop('{"type":"message_stop"}');
-  }
-
-  fail(error: GatewayError): string {
-    this.ended = true;
-    return encodeStreamError(error, { traceId: this.options.traceId }).join("");
+    return frames + closed + eventFrame(start.type, JSON.stringify(start));
   }
 
   /**
@@ -158,6 +132,7 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
    * first event with usage.
    */
   private startFrame(data: string): string {
+    this.started = true;
     const { shown, fallback, inputTokens } = this.options;
     const message = memberText(data, "message") ?? "{}";
     const usage = memberText(message, "usage");
@@ -188,26 +163,23 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     );
   }
 
-  /** Returns the event with a stop reason that fits the content; most events have one already. */
-  private withFittingEnd(data: string, { delta }: MessagesEvent): string {
-    const { finishReason } = this.meter;
-    if (typeof delta?.stop_reason !== "string" || delta.stop_reason === finishReason) return data;
-    const fitting = editMembers(
-      memberText(data, "delta") ?? "{}",
-      new Map([["stop_reason", JSON.stringify(finishReason)]]),
-    );
-    return editMembers(data, new Map([["delta", fitting]]));
+  /** Returns the stop reason that fits the content so far. */
+  private fitting(reason: string | null): string {
+    return fittingEnd(reason, this.options.decoder.hasCalls);
   }
 
   /**
    * Adds the charge to the usage that accompanies the finish reason; the two may come in separate
    * events.
    */
-  private ending(data: string, { delta }: MessagesEvent): string | Promise<string> {
-    const usage = memberText(data, "usage");
+  private ending(told: string, delta: JsonObject = {}): string | Promise<string> {
+    const { stop_reason: reason } = delta;
+    if (typeof reason === "string") this.finishReason ??= this.fitting(reason);
     if (this.costShown) return "";
-    if (usage !== undefined && this.finished) return this.withCharge(data, usage);
-    if (typeof delta?.stop_reason === "string") {
+    const data = this.withFittingEnd(told, reason);
+    const usage = memberText(data, "usage");
+    if (usage !== undefined && this.finishReason !== null) return this.withCharge(data, usage);
+    if (typeof reason === "string") {
       this.heldEnding = memberText(data, "delta");
       return "";
     }
@@ -216,16 +188,27 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
       : eventFrame("message_delta", editMembers(data, new Map([["usage", withoutCost(usage)]])));
   }
 
+  /** Returns the event with a stop reason that fits the content; most events have one already. */
+  private withFittingEnd(data: string, reason: unknown): string {
+    if (typeof reason !== "string" || reason === this.finishReason) return data;
+    const fitting = editMembers(
+      memberText(data, "delta") ?? "{}",
+      new Map([["stop_reason", JSON.stringify(this.finishReason)]]),
+    );
+    return editMembers(data, new Map([["delta", fitting]]));
+  }
+
   private async withCharge(data: string, original: string | undefined): Promise<string> {
-    this.assertContent();
-    const { chargedNano } = await this.options.settle();
+    const { reader, decoder, settle } = this.options;
+    reader.assertContent();
+    const { chargedNano } = await settle();
     this.costShown = true;
     const edits = new Map([
       [
         "usage",
         pricedUsageText({
-          original: original && this.meter.tally.complete(original),
-          metered: this.metered(),
+          original: original && decoder.tally.complete(original),
+          metered: reader.metered(),
           chargedNano,
         }),
       ],
@@ -236,8 +219,8 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
 
   /** Closes open blocks, since clients accept no ending while a block is open. */
   private closeBlocks(): string {
-    const open = [...this.meter.openBlocks];
-    this.meter.openBlocks.clear();
+    const open = [...this.openBlocks];
+    this.openBlocks.clear();
     let frames = "";
     for (const index of open) {
       const data = `{"type":"content_block_stop","index":${index}}`;
@@ -248,21 +231,16 @@ export class MessagesRelay extends KeptRelay<MessagesEvent, MessagesStreamMeter>
     return frames;
   }
 
-  private async stop(data: string): Promise<string> {
-    this.assertContent();
-    this.meter.finishReason ??= this.meter.fitting(null);
-    const ending = this.costShown ? "" : await this.withCharge(this.ownEnding(), undefined);
-    this.ended = true;
-    const edits = new Map([[brand.metadataKey as string, this.options.metadataText()]]);
-    return ending + eventFrame("message_stop", editMembers(data, edits));
-  }
-
   /** Returns an ending that the upstream did not send, or sent without its usage. */
   private ownEnding(): string {
     const delta = { stop_reason: this.finishReason, stop_sequence: null };
     return JSON.stringify({ type: "message_delta", delta });
   }
 }
+
+/** Returns frames that may wait for the charge, after others. */
+const joined = (before: string, frames: string | Promise<string>): string | Promise<string> =>
+  typeof frames === "string" ? before + frames : frames.then((rest) => before + rest);
 
 /** The events that clients accept only after the start of the message. */
 const followsStart: ReadonlySet<unknown> = new Set([
@@ -296,136 +274,3 @@ function blockOf(deltaType: unknown): JsonObject | undefined {
 /** Returns an event with the given data, unchanged. */
 const eventFrame = (type: string, data: string): string =>
   `event: ${type}\ndata: ${inOneLine(data)}\n\n`;
-
-/**
- * Returns the piece of text, of thinking or of a call's input that is all that an event says;
- * undefined where it says anything else.
- */
-function textAlone({ type, delta }: MessagesEvent): { text: string } | undefined {
-  if (type !== "content_block_delta" || !delta) return undefined;
-  const { type: kind, ...said } = delta;
-  const name = textMembers.get(kind);
-  const text = name === undefined ? undefined : said[name];
-  return typeof text === "string" && Object.keys(said).length === 1 ? { text } : undefined;
-}
-
-/** The member of a delta that has its text, by the type of the delta. */
-const textMembers: ReadonlyMap<unknown, string> = new Map([
-  ["text_delta", "text"],
-  ["thinking_delta", "thinking"],
-  ["input_json_delta", "partial_json"],
-]);
-
-/** The parts of an event that are read while it is relayed. */
-interface MessagesEvent {
-  type?: unknown;
-  index?: unknown;
-  message?: { id?: unknown; usage?: unknown } | null;
-  content_block?: { type?: unknown; name?: unknown; text?: unknown } | null;
-  delta?: (JsonObject & { stop_reason?: unknown }) | null;
-  usage?: unknown;
-}
-
-/**
- * Follows a Messages stream for its settlement, in one small step per event. Values of other types
- * are ignored.
- */
-class MessagesStreamMeter {
-  finishReason: string | null = null;
-  upstreamId: string | null = null;
-  /** Blocks that the upstream has not closed. */
-  readonly openBlocks = new Set<number>();
-  readonly inputTokens: number;
-  readonly windowTokens: number;
-  readonly tally = new UsageTally();
-  outputCharacters = 0;
-  private calledTools = false;
-  /** Whether `message_start` was received. */
-  started = false;
-
-  /**
-   * `inputTokens` is the estimate for a provider that reports none, `windowTokens` the model's
-   * context window.
-   */
-  constructor({ inputTokens, windowTokens }: { inputTokens: number; windowTokens: number }) {
-    this.inputTokens = inputTokens;
-    this.windowTokens = windowTokens;
-  }
-
-  /** Returns whether a block was opened and is not closed yet. */
-  isOpen(index: unknown): boolean {
-    return typeof index === "number" && this.openBlocks.has(index);
-  }
-
-  observe(event: MessagesEvent): void {
-    switch (event.type) {
-      case "message_start":
-        this.started = true;
-        this.tally.start(event.message?.usage);
-        if (typeof event.message?.id === "string") this.upstreamId ??= event.message.id;
-        break;
-      case "content_block_start":
-        if (typeof event.index === "number") this.openBlocks.add(event.index);
-        this.observeBlock(event.content_block ?? {});
-        break;
-      case "content_block_stop":
-        if (typeof event.index === "number") this.openBlocks.delete(event.index);
-        break;
-      case "content_block_delta":
-        this.say(event.delta ? charactersOf(event.delta) : 0);
-        break;
-      case "message_delta":
-        this.tally.end(event.usage);
-        if (typeof event.delta?.stop_reason === "string")
-          this.finishReason ??= this.fitting(event.delta.stop_reason);
-        break;
-    }
-  }
-
-  /**
-   * Whether there is content, or an end without any that is meaningful to the client: cut by its
-   * own limit, or refused.
-   */
-  get isAcceptable(): boolean {
-    return (
-      this.outputCharacters > 0 || (this.finishReason !== null && !isQuietEnd(this.finishReason))
-    );
-  }
-
-  /** Returns the stop reason that fits the content so far. */
-  fitting(reason: string | null): string {
-    return fittingEnd(reason, this.calledTools);
-  }
-
-  /** Returns the provider's usage, or an estimate from what was delivered. */
-  metered(): MeteredUsage {
-    const reported = this.tally.metered();
-    const isWhole = reported === undefined || reported.usage.inputTokens !== undefined;
-    return boundOrEstimated(
-      isWhole
-        ? reported
-        : {
-            ...reported,
-            usage: { ...reported.usage, inputTokens: this.inputTokens },
-            estimated: true,
-          },
-      this,
-    );
-  }
-
-  private observeBlock({ type, name, text }: NonNullable<MessagesEvent["content_block"]>): void {
-    if (type === "tool_use") this.calledTools = true;
-    if (type === "text") this.say(typeof text === "string" ? text.length : 0);
-    else if (type !== "thinking") this.say(1 + (typeof name === "string" ? name.length : 0));
-  }
-
-  /** Notes content that the client was sent. */
-  say(characters: number): void {
-    this.outputCharacters += characters;
-    this.tally.said(characters);
-  }
-}
-
-/** Returns the characters of a delta. Hidden reasoning comes as its seal alone. */
-const charactersOf = (delta: JsonObject): number =>
-  delta.type === "signature_delta" ? 1 : deltaLength(delta);

@@ -5,6 +5,7 @@ import {
   type MemberEdits,
   memberText,
 } from "../../../../platform/kernel/json/json-members.ts";
+import { answerFacts } from "../../../canonical/answer-meter.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { removeRefused } from "../../shared/charged-extras.ts";
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
@@ -17,10 +18,14 @@ import {
   type TargetRoute,
   type WholeAnswer,
 } from "../../shared/passthrough.ts";
-import { pricedUsageText, readUsage } from "../usage.ts";
+import { AnswerReader } from "../../shared/stream/answer-reader.ts";
+import { Relay } from "../../shared/stream/relay.ts";
+import { fittingEnd } from "../answer-fields.ts";
+import { decodeResponse } from "../decode-response.ts";
+import { MessagesStreamDecoder } from "../decode-stream.ts";
+import { pricedUsageText } from "../usage.ts";
 import { withTextLast } from "./late-thoughts.ts";
-import { MessagesRelay } from "./passthrough-stream.ts";
-import { fittingEnd, isQuietEnd } from "../answer-fields.ts";
+import { KeptWriter } from "./passthrough-stream.ts";
 import { messagesGatewayFields } from "../request-schema.ts";
 import { providerReferences } from "../threads.ts";
 import { openSeals } from "./replayed-thoughts.ts";
@@ -32,13 +37,18 @@ import { fitThinking } from "./thinking-for-model.ts";
  */
 export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
   const { text, parts, losses } = requestText(request, route);
+  const { traceId } = request;
   return {
     requestText: text,
     requestParts: parts,
     requestHeaders: requestHeaders(request.dialectHeaders),
     losses,
     readWhole: readMessage,
-    createRelay: (options) => new MessagesRelay({ ...options, traceId: request.traceId }),
+    createRelay(options) {
+      const decoder = new MessagesStreamDecoder();
+      const reader = new AnswerReader(decoder, { ...options, hidesReasoning: true });
+      return new Relay(reader, new KeptWriter({ ...options, traceId, reader, decoder }));
+    },
   };
 }
 
@@ -141,52 +151,27 @@ export function requestHeaders(
   return headers;
 }
 
-interface Block {
-  type?: unknown;
-  text?: unknown;
-  thinking?: unknown;
-  data?: unknown;
-}
-
-const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
-
-/** The members of a message that the gateway reads. */
+/** The members of a message that may have to change. */
 interface MessageBody {
   content?: unknown;
   stop_reason?: unknown;
-  usage?: unknown;
-  id?: unknown;
   type?: unknown;
   role?: unknown;
 }
 
 /** Reads what settlement needs from a message; returns undefined for any other value. */
-export function readMessage(
-  text: string,
-  { content, stop_reason: reason, usage, id, type, role }: MessageBody,
-): WholeAnswer | undefined {
+export function readMessage(text: string, body: MessageBody): WholeAnswer | undefined {
+  const { content, stop_reason: reason, type, role } = body;
   if (!Array.isArray(content)) return undefined;
-  let visible = 0;
-  let thought = 0;
-  let callsTools = false;
-  for (const block of content as (Block | null)[]) {
-    if (block?.type === "tool_use") callsTools = true;
-    if (block?.type === "thinking" || block?.type === "redacted_thinking")
-      thought += Math.max(1, lengthOf(block.thinking));
-    else if (block?.type === "text") visible += lengthOf(block.text);
-    else visible += JSON.stringify(block).length;
-  }
+  const response = decodeResponse(body);
+  const callsTools = response.choices.some(({ parts }) =>
+    parts.some((part) => part.type === "tool-call"),
+  );
   const finishReason = fittingEnd(typeof reason === "string" ? reason : null, callsTools);
-  const metered = readUsage(usage);
-  const ordered = thought > 0 ? withTextLast(content) : undefined;
-  const thinks = thought > 0 || (metered?.usage.reasoningTokens ?? 0) > 0;
+  const ordered = withTextLast(content);
   return {
-    upstreamId: typeof id === "string" ? id : null,
+    ...answerFacts(response, true),
     finishReason,
-    metered,
-    outputCharacters: visible + thought,
-    hasContent: visible + thought > 0 || !isQuietEnd(finishReason),
-    spentOnReasoning: visible === 0 && finishReason === "max_tokens" && thinks,
     render: (shown) =>
       renderMessage(
         text,

@@ -1,29 +1,32 @@
 import { describe, expect, test } from "bun:test";
 import { readCassettes } from "../../../../../test/support/cassettes.ts";
+import { adaptIn, routeIn } from "../../../../../test/support/in-process.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import { ResponseAssembler } from "../../../canonical/response-assembler.ts";
 import { type FailureWithUsage, failureOf } from "../../../pipeline/attempt.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
-import { type RelayOptions, StreamFault } from "../../shared/passthrough.ts";
+import { type RelayOptions, StreamFault, type StreamRelay } from "../../shared/passthrough.ts";
 import { asObject, asString, objectsIn } from "../../shared/wire-fields.ts";
 import { GenerateStreamDecoder } from "../decode-stream.ts";
-import { GenerateRelay } from "./passthrough-stream.ts";
 
 const cassettes = readCassettes("google-generate");
+const adapter = adaptIn("google-generate", {
+  body: { model: "acme/large", contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
+  route: routeIn("google-generate"),
+});
 const shown = { id: "gw", model: "google/gemini-3-flash" };
 
 function relayFor(changes: Partial<RelayOptions> = {}): {
-  relay: GenerateRelay;
+  relay: StreamRelay;
   settled: () => number;
 } {
   let settlements = 0;
-  const relay = new GenerateRelay({
+  const relay = adapter.createRelay({
     shown,
     inputTokens: 40,
     windowTokens: 200_000,
     fallback: undefined,
-    traceId: "t",
     settle: () => {
       settlements += 1;
       return Promise.resolve({ chargedNano: 5_000n });
@@ -34,9 +37,9 @@ function relayFor(changes: Partial<RelayOptions> = {}): {
   return { relay, settled: () => settlements };
 }
 
-async function relayed(relay: GenerateRelay, events: readonly SseEvent[]): Promise<string> {
+async function relayed(relay: StreamRelay, events: readonly SseEvent[]): Promise<string> {
   let frames = "";
-  for (const event of events) if (!relay.ended) frames += relay.accept(event);
+  for (const event of events) if (!relay.ended) frames += await relay.accept(event);
   return relay.ended ? frames : frames + (await relay.finish());
 }
 
@@ -118,7 +121,7 @@ describe("a complete stream", () => {
 
   test("that ends at a cap says so and is settled", async () => {
     const { relay, settled } = relayFor();
-    const chunks = chunksOf(relay.accept(says("Hello")) + (await relay.endAtCap()));
+    const chunks = chunksOf(`${await relay.accept(says("Hello"))}${await relay.endAtCap()}`);
     expect(chunks.at(-1)).toMatchObject({ candidates: [{ finishReason: "MAX_TOKENS" }] });
     expect([settled(), relay.ended]).toEqual([1, true]);
   });

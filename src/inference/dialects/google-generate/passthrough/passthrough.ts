@@ -6,7 +6,7 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { Loss } from "../../../canonical/request.ts";
-import type { MeteredUsage } from "../../../canonical/response.ts";
+import { answerFacts } from "../../../canonical/answer-meter.ts";
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
 import {
   budgetWithin,
@@ -17,14 +17,17 @@ import {
   type TargetRoute,
   type WholeAnswer,
 } from "../../shared/passthrough.ts";
+import { AnswerReader } from "../../shared/stream/answer-reader.ts";
+import { Relay } from "../../shared/stream/relay.ts";
 import { asArray, asNumber, asObject, asString, objectsIn } from "../../shared/wire-fields.ts";
-import { decodeResponse } from "../decode-response.ts";
+import { assembled, decodeResponse } from "../decode-response.ts";
+import { GenerateStreamDecoder } from "../decode-stream.ts";
 import { encodeResponse } from "../encode-response.ts";
 import { needsSignatures } from "../encode-state.ts";
 import { googleGatewayFields } from "../request-schema.ts";
 import { isCarried, missingSignature } from "../contents/seals.ts";
-import { pricedUsageText, readUsage } from "../usage.ts";
-import { GenerateRelay, spokenCharacters } from "./passthrough-stream.ts";
+import { pricedUsageText } from "../usage.ts";
+import { KeptWriter } from "./passthrough-stream.ts";
 
 /**
  * Passes requests of Google's clients to Google's models: the original bytes, with only those
@@ -32,12 +35,17 @@ import { GenerateRelay, spokenCharacters } from "./passthrough-stream.ts";
  */
 export function passThrough(request: OriginalRequest, route: TargetRoute): Passthrough {
   const { parts, losses } = requestText(request, route);
+  const { traceId } = request;
   return {
     requestText: joined(parts),
     requestParts: parts,
     losses,
     readWhole: readAnswer,
-    createRelay: (options) => new GenerateRelay({ ...options, traceId: request.traceId }),
+    createRelay(options) {
+      const decoder = new GenerateStreamDecoder({ keepsFailures: true });
+      const reader = new AnswerReader(decoder, options);
+      return new Relay(reader, new KeptWriter({ ...options, traceId, reader, decoder }));
+    },
   };
 }
 
@@ -166,31 +174,11 @@ function readAnswer(text: string, body: object): WholeAnswer | undefined {
   const candidates = asArray(answer.candidates)?.map((one) => asObject(one) ?? {});
   const block = asString(asObject(answer.promptFeedback)?.blockReason);
   if (candidates === undefined && block === undefined) return undefined;
-  const { visible, thought } = spokenCharacters(candidates ?? []);
-  const finishReason = asString(candidates?.[0]?.finishReason) ?? block ?? null;
-  const metered = meteredOf(answer);
-  const thinks = thought > 0 || (metered?.usage.reasoningTokens ?? 0) > 0;
   return {
-    upstreamId: asString(answer.responseId) ?? null,
-    finishReason,
-    metered,
-    outputCharacters: visible + thought,
-    hasContent: visible + thought > 0 || (finishReason !== null && finishReason !== "STOP"),
-    spentOnReasoning: visible === 0 && finishReason === "MAX_TOKENS" && thinks,
+    ...answerFacts(assembled(answer, { keepsFailures: true }).response()),
+    finishReason: asString(candidates?.[0]?.finishReason) ?? block ?? null,
     render: (shown) => renderAnswer(text, shown),
   };
-}
-
-/** Returns the usage of an answer, with the searches that Google charges one by one. */
-function meteredOf(answer: JsonObject): MeteredUsage | undefined {
-  const metered = readUsage(answer.usageMetadata);
-  let searches = 0;
-  for (const candidate of asArray(answer.candidates) ?? [])
-    searches +=
-      asArray(asObject(asObject(candidate)?.groundingMetadata)?.webSearchQueries)?.length ?? 0;
-  return metered === undefined || searches === 0
-    ? metered
-    : { ...metered, usage: { ...metered.usage, searches } };
 }
 
 /** Returns the answer for the client: the upstream's text with id, model, usage and fallback. */

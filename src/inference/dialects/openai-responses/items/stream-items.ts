@@ -1,10 +1,5 @@
 import type { JsonObject } from "../../../canonical/json.ts";
-import type {
-  ItemPlace,
-  ReasoningDelta,
-  StreamPart,
-  TextDelta,
-} from "../../../canonical/response.ts";
+import type { ItemPlace, SpokenPart, StreamPart } from "../../../canonical/response.ts";
 import type { DecodeContext } from "../../dialect.ts";
 import { decodeTokens } from "../../shared/openai-fields.ts";
 import { asArray, asNumber, asObject, asString } from "../../shared/wire-fields.ts";
@@ -16,8 +11,8 @@ import { callFacts, decodeThought, mintedCallId } from "../decode-response.ts";
 export interface ItemStream {
   /** Reads an event of the item other than its beginning and its end. */
   read(type: string, event: JsonObject): StreamPart[];
-  /** Notes a text of an event that is not read, but else equal to the latest one of the item. */
-  skip?(part: TextDelta | ReasoningDelta): void;
+  /** Notes texts of events that are not read, but else equal to the latest one of the item. */
+  skip?(like: SpokenPart, text: string): void;
   /** Ends the item, and returns what no event has reported. */
   done(item: JsonObject): StreamPart[];
   /** Ends what is open, because something else begins or the answer has ended. */
@@ -88,7 +83,7 @@ export class MessageStream implements ItemStream {
     }
   }
 
-  skip({ text }: TextDelta | ReasoningDelta): void {
+  skip(_like: SpokenPart, text: string): void {
     if (this.latest !== undefined) this.latest.text += text;
   }
 
@@ -227,6 +222,11 @@ export class CallStream implements ItemStream {
     return this.tell();
   }
 
+  skip(_like: SpokenPart, text: string): void {
+    this.text += text;
+    this.told = this.text.length;
+  }
+
   done(item: JsonObject): StreamPart[] {
     this.text += suffixOf(textOf(item), this.text);
     return [...this.announce(item), ...this.tell(), ...this.close()];
@@ -312,8 +312,8 @@ export class ThoughtStream implements ItemStream {
     }
   }
 
-  skip(part: TextDelta | ReasoningDelta): void {
-    if (part.type === "reasoning-delta") this.note(part.text, part.summaryIndex);
+  skip(like: SpokenPart, text: string): void {
+    if (like.type === "reasoning-delta") this.note(text, like.summaryIndex);
   }
 
   done(item: JsonObject): StreamPart[] {

@@ -3,32 +3,15 @@ import {
   editScanned,
   scanMembers,
 } from "../../../../platform/kernel/json/json-members.ts";
-import {
-  reconcileFinish,
-  coveringDelivered,
-  type FinishReason,
-  type GatewayFacts,
-  type MeteredUsage,
-} from "../../../canonical/response.ts";
-import type { JsonObject } from "../../../canonical/json.ts";
+import { answerFacts } from "../../../canonical/answer-meter.ts";
+import type { GatewayFacts, MeteredUsage } from "../../../canonical/response.ts";
 import { sealWithProvenance } from "../../../canonical/reasoning.ts";
-import {
-  boundOrEstimated,
-  type OriginalRequest,
-  type ShownAnswer,
-  type WholeAnswer,
-} from "../../shared/passthrough.ts";
+import type { OriginalRequest, ShownAnswer, WholeAnswer } from "../../shared/passthrough.ts";
 import { asGatewayFacts, gatewayFields } from "../../shared/gateway-facts.ts";
-import { decodeFinish, outputText, unrepeatedFields } from "../answer-fields.ts";
-import { encodeUsage, readResponseUsage, usageCost } from "../usage.ts";
-
-/** Returns the output items of a response. */
-export const itemsOf = ({ output }: ResponseFields): (ItemFields & JsonObject)[] =>
-  Array.isArray(output)
-    ? output.filter(
-        (item): item is ItemFields & JsonObject => typeof item === "object" && item !== null,
-      )
-    : [];
+import { objectsIn } from "../../shared/wire-fields.ts";
+import { outputText, unrepeatedFields } from "../answer-fields.ts";
+import { decodeResponse } from "../decode-response.ts";
+import { encodeUsage, usageCost } from "../usage.ts";
 
 /** Returns what is added to a response that has ended, beside the charge. */
 export const endOf = (
@@ -38,7 +21,7 @@ export const endOf = (
   outputText: string;
   completedAtSeconds: number | undefined;
 } => ({
-  outputText: outputText(itemsOf(response)),
+  outputText: outputText(objectsIn(response.output)),
   completedAtSeconds:
     response.status === "completed" && typeof response.completed_at !== "number"
       ? nowSeconds
@@ -57,17 +40,8 @@ export function readResponse(
   const { status, output } = response;
   if (!Array.isArray(output) || (status !== "completed" && status !== "incomplete"))
     return undefined;
-  const meter = new ResponseMeter();
-  for (const item of itemsOf(response)) meter.addItem(item);
-  meter.addResponse(response);
-  const thought = meter.thought > 0 || (meter.usage?.usage.reasoningTokens ?? 0) > 0;
   return {
-    upstreamId: typeof response.id === "string" ? response.id : null,
-    finishReason: meter.finishReason,
-    metered: meter.usage,
-    outputCharacters: meter.outputCharacters,
-    hasContent: meter.isAcceptable,
-    spentOnReasoning: meter.visible === 0 && meter.finishReason === "length" && thought,
+    ...answerFacts(decodeResponse(response)),
     render: (shown) => renderResponse(text, response, { shown, request, providerId }),
   };
 }
@@ -92,6 +66,12 @@ function renderResponse(
   });
 }
 
+/** The members of an output item that are read. */
+interface ItemFields {
+  type?: unknown;
+  arguments?: unknown;
+}
+
 /** Returns the text with `{}` for empty arguments of function calls, since clients parse them. */
 function withArguments(text: string, output: unknown): string {
   const lacksArguments = (item: ItemFields | null): boolean =>
@@ -104,132 +84,9 @@ function withArguments(text: string, output: unknown): string {
 }
 
 /** The members of a response that the gateway reads. */
-export interface ResponseFields {
-  id?: unknown;
+interface ResponseFields {
   status?: unknown;
   output?: unknown;
-  usage?: unknown;
-  service_tier?: unknown;
-  incomplete_details?: { reason?: unknown } | null;
-  error?: unknown;
-}
-
-/** The members of an output item that are read. */
-export interface ItemFields {
-  type?: unknown;
-  content?: unknown;
-  summary?: unknown;
-  arguments?: unknown;
-  input?: unknown;
-  name?: unknown;
-  encrypted_content?: unknown;
-}
-
-const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);
-
-interface TextFields {
-  text?: unknown;
-  refusal?: unknown;
-}
-
-const partsLength = (value: unknown): number =>
-  Array.isArray(value)
-    ? value.reduce<number>(
-        (sum, part: TextFields | null) => sum + lengthOf(part?.text) + lengthOf(part?.refusal),
-        0,
-      )
-    : 0;
-
-/** Returns whether an item is a call that the caller runs. */
-export const isCall = (item: ItemFields | null | undefined): item is ItemFields =>
-  item?.type === "function_call" || item?.type === "custom_tool_call";
-
-/**
- * Returns the characters of one item. A tool that the provider ran itself always counts as content.
- */
-function itemLength(item: ItemFields): { visible: number; thought: number } {
-  switch (item.type) {
-    case "message":
-      return { visible: partsLength(item.content), thought: 0 };
-    case "reasoning": {
-      const sealed = lengthOf(item.encrypted_content) > 0 ? 1 : 0;
-      return {
-        visible: 0,
-        thought: partsLength(item.summary) + partsLength(item.content) + sealed,
-      };
-    }
-    case "function_call":
-    case "custom_tool_call":
-      return {
-        visible: 1 + lengthOf(item.name) + lengthOf(item.arguments) + lengthOf(item.input),
-        thought: 0,
-      };
-    default:
-      return { visible: 1, thought: 0 };
-  }
-}
-
-/**
- * Counts what a Responses answer contains: for estimates where no usage is reported, and to tell an
- * answer from silence.
- */
-export class ResponseMeter {
-  visible = 0;
-  thought = 0;
-  /** The finish reason, for which Responses has only a status. */
-  finishReason: FinishReason | null = null;
-  usage: MeteredUsage | undefined;
-  private hasCalls = false;
-
-  /** Adds a text delta. */
-  addDelta(type: string, delta: unknown): void {
-    if (type.startsWith("response.reasoning")) this.thought += lengthOf(delta);
-    else this.visible += lengthOf(delta);
-  }
-
-  addItem(item: ItemFields): void {
-    this.hasCalls ||= isCall(item);
-    const { visible, thought } = itemLength(item);
-    this.visible += visible;
-    this.thought += thought;
-  }
-
-  /** Adds a response object, complete or in progress. */
-  addResponse(response: ResponseFields): void {
-    const { usage } = response;
-    if (usage !== undefined && usage !== null)
-      this.usage = readResponseUsage(response) ?? this.usage;
-    const finish = decodeFinish(response as JsonObject);
-    if (finish !== undefined) this.finishReason = reconcileFinish(finish, this.hasCalls).reason;
-  }
-
-  get outputCharacters(): number {
-    return this.visible + this.thought;
-  }
-
-  /** Whether there is content, or an end without any that is meaningful to the client. */
-  get isAcceptable(): boolean {
-    const { finishReason, outputCharacters } = this;
-    if (outputCharacters > 0) return true;
-    return finishReason !== null && finishReason !== "stop" && finishReason !== "tool_calls";
-  }
-
-  /** Returns the provider's usage as far as it is plausible, or an estimate from the content. */
-  metered({
-    inputTokens,
-    windowTokens,
-  }: {
-    inputTokens: number;
-    windowTokens: number;
-  }): MeteredUsage {
-    const { usage, outputCharacters } = this;
-    const isWhole = usage === undefined || this.finishReason !== null;
-    return boundOrEstimated(isWhole ? usage : coveringDelivered(usage, outputCharacters), {
-      inputTokens,
-      windowTokens,
-      outputCharacters,
-    });
-  }
 }
 
 /** The edits of a response's text. */

@@ -1,12 +1,17 @@
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readCassettes } from "../../../../../test/support/cassettes.ts";
-import { responsesRequest } from "../../../../../test/support/responses-request.ts";
+import { responsesRequest, responsesRoute } from "../../../../../test/support/responses-request.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
-import { type OriginalRequest, type RelayOptions, StreamFault } from "../../shared/passthrough.ts";
+import {
+  type OriginalRequest,
+  type RelayOptions,
+  StreamFault,
+  type StreamRelay,
+} from "../../shared/passthrough.ts";
 import { failureOf } from "../../../pipeline/attempt.ts";
-import { ResponsesRelay } from "./passthrough-stream.ts";
+import { passThrough } from "./passthrough.ts";
 
 const cassettes = new Map(
   readCassettes("openai-responses").map((cassette) => [cassette.name, cassette]),
@@ -19,32 +24,38 @@ function eventsOf(name: string): SseEvent[] {
 
 interface Relayed {
   frames: string;
-  relay: ResponsesRelay;
+  relay: StreamRelay;
   fault: StreamFault | undefined;
   settled: number;
 }
 
-async function relayed(
-  events: readonly SseEvent[],
-  {
-    inline = false,
-    more = {},
-  }: { inline?: boolean; more?: Partial<RelayOptions & { request: OriginalRequest }> } = {},
-): Promise<Relayed> {
-  let settled = 0;
-  const relay = new ResponsesRelay({
+const asked = { model: "m", input: "Hi", stream: true };
+
+/** Returns a relay of the answer to a request. */
+const relayTo = (request: OriginalRequest, options: Partial<RelayOptions>): StreamRelay =>
+  passThrough(request, responsesRoute()).createRelay({
     shown: { id: "resp_own", model: "openai/large" },
     inputTokens: 5,
     windowTokens: 1_000,
     fallback: undefined,
+    settle: () => Promise.resolve({ chargedNano: 1_500_000n }),
+    metadataText: () => '{"requestId":"r"}',
+    ...options,
+  });
+
+async function relayed(
+  events: readonly SseEvent[],
+  {
+    request = responsesRequest(asked),
+    more = {},
+  }: { request?: OriginalRequest; more?: Partial<RelayOptions> } = {},
+): Promise<Relayed> {
+  let settled = 0;
+  const relay = relayTo(request, {
     settle: () => {
       settled += 1;
       return Promise.resolve({ chargedNano: 1_500_000n });
     },
-    metadataText: () => '{"requestId":"r"}',
-    request: responsesRequest({ model: "m", input: "Hi", stream: true }),
-    providerId: "acme",
-    metadataInLastEvent: inline,
     ...more,
   });
   let frames = "";
@@ -81,7 +92,7 @@ const whole = [...cassettes.values()]
   .map(({ name }) => name);
 
 test("a stream repeats what the request asked where the provider does not, to its end", async () => {
-  const asked = {
+  const repeated = {
     instructions: "Be brief.",
     metadata: { project: "7" },
     tools: [{ type: "web_search" }],
@@ -102,11 +113,12 @@ test("a stream repeats what the request asked where the provider does not, to it
       response: { ...bare, status: "completed", output: [message], tools: [], metadata: {} },
     },
   ].map((event): SseEvent => ({ event: event.type, data: JSON.stringify(event) }) as SseEvent);
-  const request = responsesRequest({ model: "m", input: "Hi", background: true, ...asked });
-  const { frames } = await relayed(events, { more: { request } });
+  const request = responsesRequest({ model: "m", input: "Hi", background: true, ...repeated });
+  const { frames } = await relayed(events, { request });
   const responses = parsed(frames).flatMap(({ response }) => (response ? [response] : []));
   expect(responses.at(-1)?.status).toBe("completed");
-  for (const response of responses) expect(response).toMatchObject({ background: true, ...asked });
+  for (const response of responses)
+    expect(response).toMatchObject({ background: true, ...repeated });
 });
 
 describe("every complete stream", () => {
@@ -182,7 +194,8 @@ describe("OpenAI's own stream helper", () => {
   test.each(whole.filter((name) => !lax.has(name)))(
     "%s: assembles the response, with the metadata",
     async (name) => {
-      ({ frames } = await relayed(eventsOf(name), { inline: true }));
+      const request = responsesRequest(asked, { "x-stainless-helper-method": "stream" });
+      ({ frames } = await relayed(eventsOf(name), { request }));
       const final = await client.responses.stream({ model: "m", input: "Hi" }).finalResponse();
       const said = (cassettes.get(name)?.parts ?? [])
         .map((part) => (part.type === "text-delta" ? part.text : ""))
@@ -284,17 +297,7 @@ test("a stream ended at its output cap is incomplete, with its received items an
   const isText = ({ data }: SseEvent): boolean => data.includes('"response.output_text.delta"');
   const events = whole.map(eventsOf).find((each) => each.some(isText)) ?? [];
   const delta = events.findIndex(isText);
-  const open = new ResponsesRelay({
-    shown: { id: "resp_own", model: "openai/large" },
-    inputTokens: 5,
-    windowTokens: 1_000,
-    fallback: undefined,
-    settle: () => Promise.resolve({ chargedNano: 1_500_000n }),
-    metadataText: () => '{"requestId":"r"}',
-    request: responsesRequest({ model: "m", input: "Hi", stream: true }),
-    providerId: "acme",
-    metadataInLastEvent: false,
-  });
+  const open = relayTo(responsesRequest(asked), {});
   let frames = "";
   for (const event of events.slice(0, delta + 1)) frames += await open.accept(event);
   const told = parsed(frames + (await open.endAtCap()));

@@ -26,7 +26,10 @@ import { includedSeals } from "../decode-request.ts";
 import { refusedFields } from "../../shared/refused-parameters.ts";
 import { readResponse } from "./passthrough-answer.ts";
 import { responsesGatewayFields, responsesLifecycleFields } from "../request-schema.ts";
-import { ResponsesRelay } from "./passthrough-stream.ts";
+import { AnswerReader } from "../../shared/stream/answer-reader.ts";
+import { Relay } from "../../shared/stream/relay.ts";
+import { ResponsesStreamDecoder } from "../decode-stream.ts";
+import { KeptWriter } from "./passthrough-stream.ts";
 
 /**
  * Passes requests of Responses clients to Responses upstreams: the original bytes, with only those
@@ -40,13 +43,13 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
     requestParts: parts,
     losses,
     readWhole: (whole, body) => readResponse(whole, body, { request, providerId }),
-    createRelay: (options) =>
-      new ResponsesRelay({
-        ...options,
-        request,
-        providerId,
-        metadataInLastEvent: wantsMetadataInLastEvent(request),
-      }),
+    createRelay(options) {
+      const decoder = new ResponsesStreamDecoder();
+      const reader = new AnswerReader(decoder, options);
+      const metadataInLastEvent = wantsMetadataInLastEvent(request);
+      const kept = { ...options, request, providerId, metadataInLastEvent, reader, decoder };
+      return new Relay(reader, new KeptWriter(kept));
+    },
   };
 }
 

@@ -32,8 +32,8 @@ function learned(...texts: readonly string[]): AlikeTexts<Said> {
   return alike;
 }
 
-const take = (alike: AlikeTexts<Said>, text: string, number?: string): string | undefined =>
-  alike.take({ text, position: 0, isBetween: true }, number)?.text;
+const take = (alike: AlikeTexts<Said>, text: string): string | undefined =>
+  alike.take({ text, position: 0, isBetween: true })?.text;
 
 describe("texts of similar events", () => {
   test("are read once two events with different texts were decoded", () => {
@@ -80,20 +80,6 @@ describe("texts of similar events", () => {
     expect(take(alike, eventOf("you"))).toBeUndefined();
   });
 
-  test("are decoded after an event of which the client was sent other bytes", () => {
-    const kept = (frames: string | Promise<string>): AlikeTexts<Said> => {
-      const alike = learned("Hello", " there");
-      const events = { text: eventOf("x"), position: 0, isBetween: true };
-      alike.mark(events);
-      events.position = events.text.length;
-      alike.learnKept(said("x"), frames);
-      return alike;
-    };
-    expect(take(kept(eventOf("x")), eventOf("you"))).toBe("you");
-    for (const frames of [eventOf("x", ',"y":1'), "", Promise.resolve(eventOf("x"))])
-      expect(take(kept(frames), eventOf("you"))).toBeUndefined();
-  });
-
   test.each([
     ["has another member", eventOf("x", ',"y":1')],
     ["has its text again", eventOf('x","say":"y')],
@@ -124,17 +110,6 @@ describe("texts of similar events", () => {
         expect(take(alike, event("a", number))).toBeUndefined();
       expect(take(alike, numbered("a", "1", '\\"'))).toBeUndefined();
     }
-  });
-
-  test("are decoded where an event has another number than is expected", () => {
-    const event = (text: string, number: string): string =>
-      `data: {"sequence_number":${number},"say":"${text}"}\n\n`;
-    const alike = unlearned();
-    learn(alike, event("Hello", "8"), said("Hello"));
-    learn(alike, event("you", "9"), said("you"));
-    expect(take(alike, event("a", "10"), "10")).toBe("a");
-    for (const number of ["1", "11", "101", "010"])
-      expect(take(alike, event("a", number), "10")).toBeUndefined();
   });
 
   test("may be before any number of spaces", () => {
@@ -172,7 +147,7 @@ describe("what the client is sent of similar events", () => {
     return alike;
   };
   const shownOf = (alike: AlikeTexts<Said>, text: string): string | undefined =>
-    alike.takeRun({ text, position: 0, isBetween: true })?.frames;
+    alike.takeRun({ text, position: 0, isBetween: true }, { keepsText: false })?.frames;
 
   test("is written from what it was sent of two others, with the unread values", () => {
     expect(shownOf(taught(false), came("\\u00e9 end", "a9"))).toBe(sent("\\u00e9 end", "a9"));
@@ -191,8 +166,52 @@ describe("what the client is sent of similar events", () => {
   });
 });
 
-const clients = ["openai-chat", "anthropic-messages", "openai-responses"] as const;
-const upstreams = [...clients, "google-generate"] as const;
+describe("events whose bytes are kept", () => {
+  const numbered = (text: string, number: number): string =>
+    `data: {"sequence_number":${number},"say":"${text}"}\n\n`;
+  const kept = (event: (text: string, number: number) => string): AlikeTexts<Said> => {
+    const alike = unlearned();
+    for (const [number, text] of ["Hello", "you"].entries()) {
+      const frame = event(text, number);
+      learn(alike, frame, said(text), { frame, isRewritten: false });
+    }
+    return alike;
+  };
+
+  test("are taken together, with their texts", () => {
+    const text = numbered("a\\nb", 2) + numbered(" end", 3) + numbered("x", 5);
+    const events = { text, position: 0, isBetween: true };
+    const alike = kept(numbered);
+    expect(alike.takeRun(events, { number: 2, keepsText: true })).toEqual({
+      said: said("Hello"),
+      frames: text.slice(0, events.position),
+      count: 2,
+      characters: 7,
+      text: "a\nb end",
+    });
+    expect(alike.takeRun(events, { number: 4, keepsText: true })).toBeUndefined();
+    expect(alike.takeRun(events, { keepsText: false })).toMatchObject({ count: 1, text: "" });
+    expect(events.position).toBe(text.length);
+  });
+
+  test.each([
+    ["other bytes", eventOf("x", ',"y":1')],
+    ["nothing", ""],
+  ])("are decoded after one of which the client was sent %s", (_, frame) => {
+    const alike = kept((text) => eventOf(text));
+    learn(alike, eventOf("x"), said("x"), { frame, isRewritten: false });
+    const events = { text: eventOf("then"), position: 0, isBetween: true };
+    expect(alike.takeRun(events, { keepsText: false })).toBeUndefined();
+  });
+});
+
+const clients = [
+  "openai-chat",
+  "anthropic-messages",
+  "openai-responses",
+  "google-generate",
+] as const;
+const upstreams = clients;
 type Upstream = (typeof upstreams)[number];
 
 /** Texts with every kind of escape, and texts that are members' names. */
@@ -432,17 +451,21 @@ const watched = (adapter: Adapter, take: (frames: string) => void, knows: boolea
   },
 });
 
+const messages = [{ role: "user", content: "Hi" }];
+const asked: Readonly<Record<Upstream, object>> = {
+  "openai-chat": { stream: true, messages },
+  "anthropic-messages": { stream: true, messages, max_tokens: 100 },
+  "openai-responses": { stream: true, input: "Hi" },
+  "google-generate": { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
+};
+
 describe("a client gets the same bytes, whether similar events are recognised or decoded", () => {
   const pairs = clients.flatMap((client) =>
     upstreams.map((upstream) => [client, upstream] as const),
   );
   test.each(pairs)("%s from %s", async (client, upstream) => {
-    const asked =
-      client === "openai-responses"
-        ? { input: "Hi" }
-        : { messages: [{ role: "user", content: "Hi" }], max_tokens: 100 };
     const adapter = adaptIn(client, {
-      body: { model: "acme/large", stream: true, ...asked },
+      body: { model: "acme/large", ...asked[client] },
       route: routeIn(upstream),
     });
     let recognised = 0;

@@ -15,12 +15,23 @@ interface AlikeText<Said extends Spoken> {
 }
 
 /** Consecutive events that were not decoded. */
-interface AlikeRun<Said extends Spoken> {
+export interface AlikeRun<Said extends Spoken> {
   said: Said;
   /** What the client is sent of them. */
   frames: string;
-  /** The characters of their texts. */
+  /** The number of events, and the characters of their texts. */
+  count: number;
   characters: number;
+  /** Their texts, one after another; empty where they are not asked for. */
+  text: string;
+}
+
+/** How consecutive events are taken. */
+export interface RunSearch {
+  /** The `sequence_number` that the first has to have; absent where any will do. */
+  number?: number | undefined;
+  /** Whether the texts themselves are asked for. */
+  keepsText: boolean;
 }
 
 /** What the client was sent of an event. */
@@ -44,8 +55,11 @@ interface Around {
 /** The constant text around the text of similar events, as the upstream sends them. */
 interface Form<Said extends Spoken> {
   came: Around;
-  /** What the client gets of it; undefined where that was not given. */
-  shown: ShownForm | undefined;
+  /**
+   * What the client gets of it: the upstream's own bytes, or others; undefined where that was not
+   * given.
+   */
+  shown: ShownForm | "kept" | undefined;
   said: Said;
   /** Whether another event with another text confirmed that the text is at this place. */
   proved: boolean;
@@ -111,15 +125,11 @@ export class AlikeTexts<Said extends Spoken> {
     this.isSamePlace = isSamePlace;
   }
 
-  /**
-   * Takes the next event where it has the known form; undefined where it has to be decoded. With
-   * `number`, an event that has another `sequence_number` has to be decoded.
-   */
-  take(events: EventText, number?: string): AlikeText<Said> | undefined {
+  /** Takes the next event where it has the known form; undefined where it has to be decoded. */
+  take(events: EventText): AlikeText<Said> | undefined {
     const { form } = this;
     if (form?.proved !== true || !events.isBetween) return undefined;
-    const { text, position: start } = events;
-    const taken = readAlike(form, text, { start, number });
+    const taken = readAlike(form, events);
     if (taken === undefined || taken.text === "") return undefined;
     events.position = taken.end;
     return taken;
@@ -129,10 +139,10 @@ export class AlikeTexts<Said extends Spoken> {
    * Takes all consecutive events of the known form, where it was learned with what the client is
    * sent; undefined where the next one has to be decoded.
    */
-  takeRun(events: EventText): AlikeRun<Said> | undefined {
+  takeRun(events: EventText, search: RunSearch): AlikeRun<Said> | undefined {
     const { form } = this;
     if (form?.shown === undefined || !form.proved || !events.isBetween) return undefined;
-    return readRun(form.shown, { events, said: form.said });
+    return readRun(form, events, search);
   }
 
   /** Notes where the event begins that is decoded next. */
@@ -153,11 +163,6 @@ export class AlikeTexts<Said extends Spoken> {
         : (this.confirmed(event, { said, shown }) ?? this.formOf(event, { said, shown }));
   }
 
-  /** Learns from an event of which the client was sent these frames: only from its own bytes. */
-  learnKept(said: Said | undefined, frames: unknown): void {
-    this.learn(said !== undefined && frames === this.latest() ? said : undefined);
-  }
-
   private latest(): string | undefined {
     return this.start < 0 ? undefined : this.events?.text.slice(this.start, this.events.position);
   }
@@ -166,9 +171,9 @@ export class AlikeTexts<Said extends Spoken> {
   private confirmed(event: string, { said, shown }: Decoded<Said>): Form<Said> | undefined {
     const { form } = this;
     if (form === undefined || !this.isSamePlace(form.said, said)) return undefined;
-    const read = readAlike(form, event, { start: 0 });
+    const read = readAlike(form, { text: event, position: 0 });
     if (read?.end !== event.length || read.text !== said.text) return undefined;
-    if (form.shown !== undefined && !writes(form.shown, { event, said, shown })) return undefined;
+    if (form.shown !== undefined && !writes(form, event, { said, shown })) return undefined;
     // The same text again may still be that of another member.
     form.proved ||= said.text !== form.said.text;
     if (form.proved) this.triesLeft = triesMax;
@@ -179,7 +184,8 @@ export class AlikeTexts<Said extends Spoken> {
     const { text } = said;
     if (this.triesLeft === 0 || needsReading.test(text)) return undefined;
     const came = around(event, text);
-    const sent = shown && shownForm(came, { shown, text });
+    const isKept = shown?.frame === event && !shown.isRewritten;
+    const sent = isKept ? "kept" : shown && shownForm(came, { shown, text });
     if (came === undefined || (shown !== undefined && sent === undefined)) return undefined;
     this.triesLeft -= 1;
     return { came, shown: sent, said, proved: false };
@@ -238,10 +244,61 @@ function piecesOf({ before, after: [after = "", last, ...more] }: Around): Piece
     : { before: first, after, last };
 }
 
-/** Where texts are looked for, and the number that an event has to have, if any. */
-interface Search {
-  start: number;
-  number?: string | undefined;
+/** Reads events of a form from a text, one after another. */
+class FormScan {
+  /** The index after the events that were read. */
+  position: number;
+  /** Where the latest has its text, and where the constants after that end. */
+  textStart = 0;
+  textEnd = 0;
+  bodyEnd = 0;
+  readonly text: string;
+  private at = 0;
+
+  constructor({ text, position }: Pick<EventText, "text" | "position">) {
+    this.text = text;
+    this.position = position;
+  }
+
+  /** Reads the next event; false where it is another, or has another number than expected. */
+  read({ before, after }: Around, number?: number): boolean {
+    this.at = this.position;
+    if (!this.pass(before, number)) return false;
+    this.textStart = this.at;
+    this.textEnd = this.at = endOfText(this.text, this.at);
+    if (this.at < 0 || !this.pass(after, number)) return false;
+    this.bodyEnd = this.at;
+    const end = endOfEvent(this.text, this.at);
+    if (end < 0) return false;
+    this.position = end;
+    return true;
+  }
+
+  /** Passes these texts, between which only unread values may differ; false for another text. */
+  private pass(constants: readonly string[], number: number | undefined): boolean {
+    let before = constants[0] ?? "";
+    if (!this.text.startsWith(before, this.at)) return false;
+    this.at += before.length;
+    for (let index = 1; index < constants.length; index += 1) {
+      const isNumber = before.endsWith(numberName);
+      this.at = isNumber ? this.endOfNumber(number) : endOfHidden(this.text, this.at);
+      before = constants[index] ?? "";
+      if (this.at < 0 || !this.text.startsWith(before, this.at)) return false;
+      this.at += before.length;
+    }
+    return true;
+  }
+
+  /** Returns the index after the expected number, or any; -1 where there is another value. */
+  private endOfNumber(expected: number | undefined): number {
+    const { text, at } = this;
+    let end = at;
+    let number = 0;
+    for (; isDigit(text.charCodeAt(end)); end += 1)
+      number = number * 10 + text.charCodeAt(end) - zero;
+    const isWhole = end > at && (end === at + 1 || text.charCodeAt(at) !== zero);
+    return isWhole && (expected === undefined || number === expected) ? end : -1;
+  }
 }
 
 /** An event of a form, with the index after it. */
@@ -253,19 +310,13 @@ type ReadText<Said extends Spoken> = AlikeText<Said> & { end: number };
  */
 function readAlike<Said extends Spoken>(
   { came, said }: Form<Said>,
-  event: string,
-  search: Search,
+  events: Pick<EventText, "text" | "position">,
 ): ReadText<Said> | undefined {
-  const textStart = endOfConstants(event, came.before, search);
-  const textEnd = textStart < 0 ? -1 : endOfText(event, textStart);
-  if (textEnd < 0) return undefined;
-  const { number } = search;
-  const bodyEnd = endOfConstants(event, came.after, { start: textEnd, number });
-  const end = bodyEnd < 0 ? -1 : endOfEvent(event, bodyEnd);
-  if (end < 0) return undefined;
-  const json = event.slice(textStart - 1, textEnd + 1);
+  const scan = new FormScan(events);
+  if (!scan.read(came)) return undefined;
+  const json = events.text.slice(scan.textStart - 1, scan.textEnd + 1);
   const text = parsedText(json);
-  return text === undefined ? undefined : { said, text, json, end };
+  return text === undefined ? undefined : { said, text, json, end: scan.position };
 }
 
 /**
@@ -273,53 +324,55 @@ function readAlike<Said extends Spoken>(
  * there are none.
  */
 function readRun<Said extends Spoken>(
-  { came, sent, isRewritten }: ShownForm,
-  { events, said }: { events: EventText; said: Said },
+  { came, shown, said }: Form<Said>,
+  events: EventText,
+  { number, keepsText }: RunSearch,
 ): AlikeRun<Said> | undefined {
-  const { text } = events;
+  const { text: event, position: from } = events;
+  const scan = new FormScan(events);
+  const sent = shown === "kept" ? undefined : shown;
   let frames = "";
+  let text = "";
   let characters = 0;
-  while (text.startsWith(came.before, events.position)) {
-    const start = events.position + came.before.length;
-    const textEnd = endOfText(text, start);
-    if (textEnd <= start || !text.startsWith(came.after, textEnd)) break;
-    const valueStart = textEnd + came.after.length;
-    const bodyEnd = endOfBody(text, valueStart, came.last);
-    const end = bodyEnd < 0 ? -1 : endOfEvent(text, bodyEnd);
-    if (end < 0) break;
-    let written = text.slice(start, textEnd);
-    let count = written.length;
-    if (written.includes("\\")) {
-      const meant = parsedText(`"${written}"`);
-      if (meant === undefined) break;
-      count = meant.length;
-      if (isRewritten) written = JSON.stringify(meant).slice(1, -1);
+  let count = 0;
+  while (scan.read(came, number === undefined ? undefined : number + count)) {
+    let written = event.slice(scan.textStart, scan.textEnd);
+    // A text that is kept is a copy, as above.
+    const isParsed = keepsText || written.includes("\\");
+    const meant = isParsed
+      ? parsedText(event.slice(scan.textStart - 1, scan.textEnd + 1))
+      : written;
+    if (meant === undefined || meant === "") break;
+    if (keepsText) text += meant;
+    if (sent !== undefined) {
+      if (sent.isRewritten && meant !== written) written = JSON.stringify(meant).slice(1, -1);
+      frames += sent.sent.before + written + sent.sent.after + restOf(sent, scan);
     }
-    frames += sent.before + written + sent.after;
-    if (came.last === sent.last) frames += text.slice(valueStart, end);
-    else {
-      const valueEnd = bodyEnd - (came.last ?? "").length;
-      frames += text.slice(valueStart, valueEnd) + (sent.last ?? "") + text.slice(bodyEnd, end);
-    }
-    characters += count;
-    events.position = end;
+    characters += meant.length;
+    count += 1;
+    events.position = scan.position;
   }
-  return characters === 0 ? undefined : { said, frames, characters };
+  if (count === 0) return undefined;
+  if (shown === "kept") frames = event.slice(from, events.position);
+  return { said, frames, count, characters, text };
 }
 
-/** Returns the index after an unread value and what follows; -1 where it is another event. */
-function endOfBody(text: string, start: number, last: string | undefined): number {
-  if (last === undefined) return start;
-  const end = endOfHidden(text, start);
-  return end >= 0 && text.startsWith(last, end) ? end + last.length : -1;
+/** Returns what the client is sent of an event after the constants that follow its text. */
+function restOf({ came, sent }: ShownForm, { text, textEnd, bodyEnd, position }: FormScan): string {
+  const start = textEnd + came.after.length;
+  if (came.last === sent.last) return text.slice(start, position);
+  const valueEnd = bodyEnd - (came.last ?? "").length;
+  return text.slice(start, valueEnd) + (sent.last ?? "") + text.slice(bodyEnd, position);
 }
 
 /** Returns whether a form writes of an event what the client was sent. */
 function writes<Said extends Spoken>(
-  form: ShownForm,
-  { event, said, shown }: Decoded<Said> & { event: string },
+  form: Form<Said>,
+  event: string,
+  { said, shown }: Decoded<Said>,
 ): boolean {
-  const run = readRun(form, { events: { text: event, position: 0, isBetween: true }, said });
+  const events = { text: event, position: 0, isBetween: true };
+  const run = readRun(form, events, { keepsText: false });
   return run?.frames === shown?.frame && run?.characters === said.text.length;
 }
 
@@ -337,48 +390,6 @@ function endOfEvent(text: string, start: number): number {
   let end = start;
   while (text.charCodeAt(end) === space) end += 1;
   return text.startsWith(endText, end) ? end + endText.length : -1;
-}
-
-/**
- * Returns the index after these texts, between which only unread values may differ; -1 where the
- * text is another.
- */
-function endOfConstants(
-  text: string,
-  constants: readonly string[],
-  { start, number }: Search,
-): number {
-  let end = start;
-  let before = "";
-  for (let index = 0; index < constants.length; index += 1) {
-    const constant = constants[index] ?? "";
-    if (index > 0) {
-      const isNumber = before.endsWith(numberName);
-      end = endOfUnread(text, end, { isNumber, expected: number });
-      if (end < 0) return -1;
-    }
-    if (!text.startsWith(constant, end)) return -1;
-    end += constant.length;
-    before = constant;
-  }
-  return end;
-}
-
-/** What stands between two constants: the number that is expected, any number, or characters. */
-interface UnreadPlace {
-  isNumber: boolean;
-  expected: string | undefined;
-}
-
-/** Returns the index after an unread value; -1 where there is another. */
-function endOfUnread(text: string, start: number, { isNumber, expected }: UnreadPlace): number {
-  if (!isNumber) return endOfHidden(text, start);
-  if (expected !== undefined)
-    return text.startsWith(expected, start) ? start + expected.length : -1;
-  let end = start;
-  while (isDigit(text.charCodeAt(end))) end += 1;
-  const isWhole = end > start && (end === start + 1 || text.charCodeAt(start) !== zero);
-  return isWhole ? end : -1;
 }
 
 /** Returns the index after random characters in quotes; -1 where there are others. */

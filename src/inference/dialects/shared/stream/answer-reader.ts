@@ -2,11 +2,11 @@ import { AnswerMeter } from "../../../canonical/answer-meter.ts";
 import {
   coveringDelivered,
   type MeteredUsage,
-  type ReasoningDelta,
+  spokenText,
+  type SpokenPart,
   type StreamPart,
-  type TextDelta,
 } from "../../../canonical/response.ts";
-import type { StreamDecoder } from "../../dialect.ts";
+import type { SkippedTexts, StreamDecoder } from "../../dialect.ts";
 import {
   boundOrEstimated,
   emptyStream,
@@ -14,6 +14,7 @@ import {
   reportedFault,
   type SseEvent,
   type StreamFault,
+  unfinishedStream,
 } from "../passthrough.ts";
 
 /** The estimated tokens of the input, and the model's context window. */
@@ -22,20 +23,28 @@ interface ExpectedTokens {
   windowTokens: number;
 }
 
+interface ReaderOptions extends ExpectedTokens {
+  /** See `UpstreamDialect.hidesReasoning`. */
+  hidesReasoning?: boolean | undefined;
+}
+
 /**
  * Reads the stream of one upstream to canonical parts, and knows what has come of it: text, usage
  * and how it finished. Clients of the same dialect and of others are charged by this alone.
  */
 export class AnswerReader {
-  readonly meter = new AnswerMeter();
-  /** The upstream's id of the answer; null while it has sent none. */
-  upstreamId: string | null = null;
+  readonly meter: AnswerMeter;
   private readonly decoder: StreamDecoder;
   private readonly expected: ExpectedTokens;
   private usage: MeteredUsage | undefined;
+  private startId: string | undefined;
 
-  constructor(decoder: StreamDecoder, { inputTokens, windowTokens }: ExpectedTokens) {
+  constructor(
+    decoder: StreamDecoder,
+    { inputTokens, windowTokens, hidesReasoning }: ReaderOptions,
+  ) {
     this.decoder = decoder;
+    this.meter = new AnswerMeter(hidesReasoning);
     this.expected = { inputTokens, windowTokens };
   }
 
@@ -54,24 +63,38 @@ export class AnswerReader {
     return this.decoder.skip !== undefined;
   }
 
+  /** Whether the same holds for arguments of calls. */
+  get canSkipCalls(): boolean {
+    return this.decoder.skipsCalls === true;
+  }
+
+  /** Whether texts that are not decoded have to be noted, and not only counted. */
+  get keepsTexts(): boolean {
+    return this.decoder.keepsTexts === true;
+  }
+
   /** Notes the text of an event that is similar to the latest decoded one. */
-  skip(part: TextDelta | ReasoningDelta): void {
-    this.decoder.skip?.(part);
+  skip(part: SpokenPart): void {
+    const text = spokenText(part);
+    this.decoder.skip?.(part, { text, characters: text.length, count: 1 });
     this.meter.observe(part);
   }
 
-  /**
-   * Notes the characters of texts like this one, for an upstream of whose texts the decoder keeps
-   * nothing.
-   */
-  skipRun(like: TextDelta | ReasoningDelta, characters: number): void {
-    this.meter.observeText(like, characters);
+  /** Notes the texts of several such events. */
+  skipRun(like: SpokenPart, texts: SkippedTexts): void {
+    this.decoder.skip?.(like, texts);
+    this.meter.observeText(like, texts.characters);
   }
 
   /** Counts parts that the gateway adds. */
   observeAll(parts: readonly StreamPart[]): readonly StreamPart[] {
     for (const part of parts) this.observe(part);
     return parts;
+  }
+
+  /** The upstream's id of the answer; null while it has sent none. */
+  get upstreamId(): string | null {
+    return this.startId ?? this.decoder.answerId ?? null;
   }
 
   /** Whether every choice has finished, so that only the upstream's own end is awaited. */
@@ -105,7 +128,7 @@ export class AnswerReader {
   private observe(part: StreamPart): void {
     if (part.type === "error") throw this.faultOf(part);
     if (part.type === "usage") this.usage = part.usage;
-    else if (part.type === "response-start" && part.id !== "") this.upstreamId ??= part.id;
+    else if (part.type === "response-start" && part.id !== "") this.startId ??= part.id;
     this.meter.observe(part);
   }
 
@@ -113,10 +136,8 @@ export class AnswerReader {
     if (fault === "reported")
       return reportedFault(error, error.generated === true ? this.reported : undefined);
     if (!this.meter.hasContent && fault === "cut") return emptyStream();
-    const observation =
-      fault === "cut"
-        ? "the stream ended before the answer was finished"
-        : "an event of the stream is not valid JSON";
-    return malformedStream(observation);
+    return fault === "cut"
+      ? unfinishedStream()
+      : malformedStream("an event of the stream is not valid JSON");
   }
 }

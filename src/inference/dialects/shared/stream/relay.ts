@@ -1,16 +1,15 @@
 import type { GatewayError } from "../../../../platform/kernel/errors.ts";
 import type { Loss } from "../../../canonical/request.ts";
-import type {
-  MeteredUsage,
-  ReasoningDelta,
-  StreamPart,
-  TextDelta,
-} from "../../../canonical/response.ts";
+import type { MeteredUsage, SpokenPart, StreamPart } from "../../../canonical/response.ts";
 import type { EventText, SseEvent, StreamRelay } from "../passthrough.ts";
-import { AlikeTexts, type ShownEvent } from "./alike-texts.ts";
+import { type AlikeRun, AlikeTexts, type RunSearch, type ShownEvent } from "./alike-texts.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 
-type TextPart = TextDelta | ReasoningDelta;
+/** A piece of text that an event says, and its part. */
+interface Said {
+  text: string;
+  part: SpokenPart;
+}
 
 /**
  * Writes one stream for its client: keeps the upstream's bytes with declared touch-ups, or writes
@@ -29,12 +28,16 @@ export interface StreamWriter {
    */
   write(parts: readonly StreamPart[], event?: SseEvent): string | Promise<string>;
   /** Returns the frames of a text that was not decoded; absent where bytes are kept. */
-  writeText?(part: TextPart): string;
+  writeText?(part: SpokenPart): string;
   /**
    * Returns what the client was sent of the latest event, from which similar ones are written;
    * undefined where that cannot be said. Absent where each text is written again.
    */
   latestShown?(): ShownEvent | undefined;
+  /** The number that the next event has to have; absent where events have none. */
+  readonly nextNumber?: number;
+  /** Notes events that are like the latest one, and whose bytes were kept. */
+  noteRun?(run: Pick<AlikeRun<Said>, "count" | "text">): void;
   /** Charges, and returns the frames that end a complete stream. */
   end(): Promise<string>;
   /** Returns the frames that end a stream with an error. */
@@ -49,11 +52,13 @@ export class Relay implements StreamRelay {
   ended = false;
   private readonly reader: AnswerReader;
   private readonly writer: StreamWriter;
-  private readonly alike = new AlikeTexts<TextPart>(isSamePlace);
+  private readonly alike = new AlikeTexts<Said>(isSamePlace);
+  private readonly search: RunSearch;
 
   constructor(reader: AnswerReader, writer: StreamWriter) {
     this.reader = reader;
     this.writer = writer;
+    this.search = { keepsText: reader.keepsTexts };
   }
 
   get pingFrame(): string {
@@ -93,12 +98,16 @@ export class Relay implements StreamRelay {
     if (!reader.canSkip) return "";
     let frames = "";
     if (writer.writeText === undefined) {
-      const run = alike.takeRun(events);
-      if (run !== undefined) reader.skipRun(run.said, run.characters);
-      frames = run?.frames ?? "";
+      this.search.number = writer.nextNumber;
+      const run = alike.takeRun(events, this.search);
+      if (run !== undefined) {
+        reader.skipRun(run.said.part, run);
+        writer.noteRun?.(run);
+        frames = run.frames;
+      }
     } else
       for (let taken = alike.take(events); taken !== undefined; taken = alike.take(events)) {
-        const part = withText(taken.said, taken);
+        const part = withText(taken.said.part, taken);
         reader.skip(part);
         frames += writer.writeText(part);
       }
@@ -138,11 +147,11 @@ export class Relay implements StreamRelay {
   private learn(parts: readonly StreamPart[]): void {
     const { alike, writer } = this;
     if (writer.latestShown === undefined) {
-      alike.learn(textAlone(parts));
+      alike.learn(textAlone(parts, this.reader));
       return;
     }
     const shown = writer.latestShown();
-    alike.learn(shown && textAlone(parts), shown);
+    alike.learn(shown && textAlone(parts, this.reader), shown);
   }
 
   private async close(before: string | Promise<string>): Promise<string> {
@@ -157,23 +166,31 @@ export class Relay implements StreamRelay {
 const isEnd = (parts: readonly StreamPart[]): boolean => parts.at(-1)?.type === "response-end";
 
 /** Returns the piece of text that is all that an event says; undefined where it says more. */
-function textAlone([part, ...more]: readonly StreamPart[]): TextPart | undefined {
-  const isText = part?.type === "text-delta" || part?.type === "reasoning-delta";
-  return isText && more.length === 0 ? part : undefined;
+function textAlone(
+  [part, ...more]: readonly StreamPart[],
+  { canSkipCalls }: AnswerReader,
+): Said | undefined {
+  if (part === undefined || more.length > 0) return undefined;
+  if (part.type === "text-delta" || part.type === "reasoning-delta")
+    return { text: part.text, part };
+  return part.type === "tool-call-delta" && canSkipCalls
+    ? { text: part.arguments, part }
+    : undefined;
 }
 
-const isSamePlace = (one: TextPart, other: TextPart): boolean =>
+const isSamePlace = ({ part: one }: Said, { part: other }: Said): boolean =>
   one.type === other.type &&
   one.choiceIndex === other.choiceIndex &&
   one.itemIndex === other.itemIndex &&
   summaryOf(one) === summaryOf(other);
 
-const summaryOf = (part: TextPart): number | undefined =>
+const summaryOf = (part: SpokenPart): number | undefined =>
   part.type === "reasoning-delta" ? part.summaryIndex : undefined;
 
 /** Returns a part with another text, which is given in JSON as well. */
-function withText(part: TextPart, { text, json }: { text: string; json: string }): TextPart {
+function withText(part: SpokenPart, { text, json }: { text: string; json: string }): SpokenPart {
   if (part.type === "reasoning-delta") return { ...part, text };
+  if (part.type === "tool-call-delta") return { ...part, arguments: text };
   const { type, choiceIndex, itemIndex } = part;
   return json.includes("\\")
     ? { type, choiceIndex, itemIndex, text }
