@@ -72,7 +72,7 @@ export interface CommitUnit {
 export interface CommitOptions {
   /**
    * Whether other requests are in progress whose units may follow at once. The group is then held
-   * open while turns of the event loop bring more.
+   * open while turns of the event loop bring more; with false, it is sent at once.
    */
   moreMayFollow?: boolean;
 }

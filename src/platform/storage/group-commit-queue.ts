@@ -93,8 +93,9 @@ type TestWrite = { atMs: number; ended: boolean; succeeded: Promise<boolean> };
 /**
  * Natural group commit: while one batch is being written, the units that arrive form the next. An
  * idle queue writes at the end of the current turn of the event loop or, where other requests are
- * in progress, of the first turn that brings no more units. So a busy thread writes few large
- * batches, and a lone unit waits for no timer. What the database could not take is sent again until
+ * in progress, of the first turn that brings no more units; at once where the caller knows that no
+ * other request is in progress. So a busy thread writes few large batches, and a lone unit waits
+ * for no timer and no turn. What the database could not take is sent again until
  * its time is over. Time in which this process itself was suspended does not count.
  */
 export class GroupCommitQueue implements CommitQueue {
@@ -187,7 +188,7 @@ export class GroupCommitQueue implements CommitQueue {
     if (!this.#draining) void this.#drain();
   }
 
-  commit(unit: CommitUnit, { moreMayFollow = false }: CommitOptions = noOptions): Promise<void> {
+  commit(unit: CommitUnit, { moreMayFollow }: CommitOptions = noOptions): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new StorageUnavailableError("the storage is closed");
       if (this.pendingCount >= this.#maxPendingUnits)
@@ -200,9 +201,9 @@ export class GroupCommitQueue implements CommitQueue {
         resolve,
         reject,
       });
-      this.#moreMayFollow = moreMayFollow;
+      this.#moreMayFollow = moreMayFollow === true;
       if (this.#expiryTimer === undefined) this.#watchExpiry();
-      if (!this.#draining) void this.#drain();
+      if (!this.#draining) void this.#drain(moreMayFollow === false);
     });
   }
 
@@ -225,11 +226,11 @@ export class GroupCommitQueue implements CommitQueue {
 
   /**
    * Sends what waits. While the gate is closed and nothing waits, test writes find out when it can
-   * be opened.
+   * be opened. A lone unit is sent at once.
    */
-  async #drain(): Promise<void> {
+  async #drain(isLone = false): Promise<void> {
     this.#draining = true;
-    await this.#gather();
+    if (!isLone) await this.#gather();
     while (this.#waiting.length > 0 || (this.#gate.isClosed && !this.#closed)) {
       const ready = this.#writer.whenReady();
       if (ready) {
@@ -240,7 +241,7 @@ export class GroupCommitQueue implements CommitQueue {
         await delay(this.#retryMs, undefined, { ref: this.#waiting.length > 0 });
       if (this.#waiting.length > 0) await this.#writeBatch();
       else await this.#probe().catch(() => undefined);
-      await this.#gather();
+      if (this.#waiting.length > 0 || this.#gate.isClosed) await this.#gather();
     }
     this.#draining = false;
   }
