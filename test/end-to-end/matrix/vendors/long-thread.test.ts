@@ -6,7 +6,6 @@ import type { Fields } from "../support/json-value.ts";
 import { allClients } from "../support/pairs.ts";
 import { readReply, type Reply } from "../support/reply.ts";
 import { requestWith, turnsOf } from "../support/turns.ts";
-import { isNightly } from "../../../support/nightly.ts";
 import { startStrictScene, type StrictScene } from "./strict-scene.ts";
 
 let scene: StrictScene;
@@ -27,8 +26,8 @@ const vendors = [
 
 type Vendor = (typeof vendors)[number];
 
-/** How often a conversation makes every move from a vendor to a vendor; nightly more often. */
-const rounds = isNightly ? 4 : 2;
+/** How often a conversation makes every move from a vendor to a vendor. */
+const rounds = 4;
 
 /** The vendor of each turn: each of the 36 moves, staying included, once a round (de Bruijn). */
 const seats: readonly Vendor[] = Array.from({ length: rounds }, () =>
@@ -70,7 +69,7 @@ async function ask(
 }
 
 describe.each(allClients.map((client) => [client.name, client] as const))(
-  `a conversation of ${seats.length} turns in %s`,
+  "a conversation of 144 turns in %s",
   (_, client) => {
     test("makes every move between six kinds of upstream, whole and streamed", async () => {
       scene.upstream.forget();
