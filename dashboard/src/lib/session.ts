@@ -4,7 +4,7 @@ import { ApiError, type List, request, sending } from "./api.ts";
 import { keepTabWorkspace, tabWorkspace } from "./workspace.ts";
 
 /** The person who is signed in, and the workspace that the session works in. */
-export type Session = Answers["GET /session"];
+type Session = Answers["GET /session"];
 
 /** A workspace that the person may enter. */
 export type Workspace = Row<"GET /workspaces">;

@@ -17,8 +17,6 @@ export type Upstream = Row<"GET /admin/upstreams">;
 
 export type Errors = Answers["GET /admin/errors"];
 
-export type Setting = Row<"GET /admin/settings">;
-
 /** Sums of the whole service, by day, model, provider or workspace. */
 export type ServiceUsage = Answers["GET /admin/usage"];
 
