@@ -9,6 +9,13 @@ function bytesOf(base32: string): Buffer {
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
 }
 
+/** Returns a code that is not shown by the app before, at or after the current half minute. */
+export function wrongCodeOf(uri: string, nowMs: number): string {
+  const shown = [-60_000, -30_000, 0, 30_000, 60_000].map((ms) => codeOf(uri, nowMs + ms));
+  const codes = ["000000", "111111", "222222", "333333", "444444", "555555"];
+  return codes.find((code) => !shown.includes(code)) ?? "";
+}
+
 /**
  * Returns the code that an authenticator app shows for the URI it was set up with (RFC 6238, SHA-1,
  * six digits).

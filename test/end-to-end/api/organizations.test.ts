@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { scopes } from "../../../src/identity/keys/scopes.ts";
 import { at, listAt, textAt } from "./at.ts";
-import { codeOf } from "../../support/authenticator-app.ts";
+import { codeOf, wrongCodeOf } from "../../support/authenticator-app.ts";
 import { type Browser, publicOrigin, startPeopled, type PeopledGateway } from "./people-browser.ts";
 import { allEngines } from "./two-workspaces.ts";
 
@@ -441,8 +441,9 @@ describe.each(allEngines)("invitations on %s", (_, freshUrl) => {
       200,
       expect.stringContaining("authenticator app"),
     ]);
+    const wrong = wrongCodeOf(textAt(set, "totp_uri"), Date.now());
     expect(
-      (await browser.ask("POST", "/join/accept", new URLSearchParams({ token, code: "000000" })))
+      (await browser.ask("POST", "/join/accept", new URLSearchParams({ token, code: wrong })))
         .status,
     ).toBe(401);
     const joined = await browser.ask(

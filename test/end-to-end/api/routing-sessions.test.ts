@@ -9,8 +9,8 @@ import { at } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 
 /**
- * Prices so far apart that the draw always falls on the first: a request that the second serves has
- * another reason.
+ * The draw falls on the first, which costs less: a request that the second serves has another
+ * reason.
  */
 const entry = (id: string, baseUrl: string, price: string) =>
   provider({
@@ -34,7 +34,7 @@ beforeEach(async () => {
         entry("second", upstreams[1].baseUrl, "10"),
       ],
     },
-    { clock },
+    { clock, random: () => 0 },
   );
 });
 afterEach(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { codeOf } from "../../support/authenticator-app.ts";
+import { codeOf, wrongCodeOf } from "../../support/authenticator-app.ts";
 import { at, listAt, textAt } from "./at.ts";
 import {
   type Browser,
@@ -56,7 +56,9 @@ describe.each(allEngines)("a second factor on %s", (_, freshUrl) => {
     const unconfirmed = peopled.stranger();
     expect((await unconfirmed.signIn(email, ownersPassword)).status).toBe(200);
     expect(await isSignedIn(unconfirmed)).toBe(true);
-    expect((await post(owner, "/two-factor/confirm", { code: "000000" })).status).toBe(401);
+    expect(
+      (await post(owner, "/two-factor/confirm", { code: wrongCodeOf(uri, Date.now()) })).status,
+    ).toBe(401);
     const confirmed = await post(owner, "/two-factor/confirm", { code: codeOf(uri, Date.now()) });
     expect(confirmed).toEqual({ status: 200, answer: { two_factor: true } });
     expect(await isSignedIn(owner)).toBe(true);
@@ -72,7 +74,9 @@ describe.each(allEngines)("a second factor on %s", (_, freshUrl) => {
   test("is required after the password, and a code works once", async () => {
     const browser = await withPassword();
     expect(await isSignedIn(browser)).toBe(false);
-    expect((await post(browser, "/sign-in/two-factor", { code: "000000" })).status).toBe(401);
+    expect(
+      (await post(browser, "/sign-in/two-factor", { code: wrongCodeOf(uri, Date.now()) })).status,
+    ).toBe(401);
     expect(await isSignedIn(browser)).toBe(false);
     const again = await withPassword();
     const code = codeOf(uri, Date.now());

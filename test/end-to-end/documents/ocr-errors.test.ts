@@ -12,15 +12,17 @@ const scriptedChild = fileURLToPath(
 );
 
 let gateway: TestGateway;
+/** A gateway whose converter does as a file says. */
 let scripted: TestGateway;
+/** One that waits for its converter for a moment only, which may be too little for its start. */
+let hasty: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway();
-  scripted = await startGateway(
-    {},
-    { converterPool: { script: scriptedChild, silenceMs: 1_500, childrenMax: 1, waitingMax: 2 } },
-  );
+  const pool = { script: scriptedChild, childrenMax: 1, waitingMax: 2 };
+  scripted = await startGateway({}, { converterPool: { ...pool, silenceMs: 200_000 } });
+  hasty = await startGateway({}, { converterPool: { ...pool, silenceMs: 500 } });
 });
-afterAll(() => Promise.all([gateway.stop(), scripted.stop()]));
+afterAll(() => Promise.all([gateway.stop(), scripted.stop(), hasty.stop()]));
 
 interface Refusal {
   status: number;
@@ -235,11 +237,15 @@ describe("unreadable files", () => {
 const act = (name: string): Uint8Array => Buffer.from(`%PDF-${name}`);
 
 describe("a converter that fails", () => {
-  const ways = [["crash"], ["leave"], ["hang"], ["silence"], ["failed"]];
+  const wanted = { status: 502, code: "ocr_upstream_failed", fault: "gateway", retry: null };
+  const ways = [["crash"], ["leave"], ["failed"]];
   test.each(ways)("by %s returns 502, and the next file is served", async (name) => {
-    const wanted = { status: 502, code: "ocr_upstream_failed", fault: "gateway", retry: null };
     expect(await extract(act(name), scripted)).toMatchObject(wanted);
     expect((await sendForm(formOf("image", act("any")), {}, scripted)).status).toBe(200);
+  });
+
+  test.each([["hang"], ["silence"]])("by %s returns 502", async (name) => {
+    expect(await extract(act(name), hasty)).toMatchObject(wanted);
   });
 
   test("for lack of its language data returns 500 and logs it", async () => {
@@ -254,8 +260,8 @@ describe("a converter that fails", () => {
   });
 
   test("does not block other requests, and excess files are refused as busy", async () => {
-    const hanging = Array.from({ length: 5 }, () => extract(act("silence"), scripted));
-    const credits = await scripted.get("/credits");
+    const hanging = Array.from({ length: 5 }, () => extract(act("silence"), hasty));
+    const credits = await hasty.get("/credits");
     expect(credits.status).toBe(200);
     const refusals = await Promise.all(hanging);
     const messages = refusals.map(

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, { toFile } from "openai";
 import type { Batch } from "openai/resources/batches";
 import { acme, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 
 /** How the provider answers: by the text of the last message. */
 const answers: Record<string, (count: number) => Response> = {
@@ -24,6 +25,8 @@ const answerOf = (content: string): Response =>
   });
 
 const asked = new Map<string, number>();
+/** Holds the answers to slow lines while it is set. */
+let held: PromiseWithResolvers<void> | undefined;
 const upstream = Bun.serve({
   port: 0,
   async fetch(request) {
@@ -31,7 +34,7 @@ const upstream = Bun.serve({
     const text = messages.at(-1)?.content ?? "";
     const count = (asked.get(text) ?? 0) + 1;
     asked.set(text, count);
-    if (text.startsWith("slow")) await Bun.sleep(300);
+    if (text.startsWith("slow")) await held?.promise;
     return answers[text.split(" ")[0] ?? ""]?.(count) ?? answerOf(`re: ${text}`);
   },
 });
@@ -78,13 +81,12 @@ async function submit(lines: readonly unknown[] | string): Promise<Batch> {
 }
 
 async function ended(id: string): Promise<Batch & { cost: number }> {
-  for (let tries = 0; tries < 200; tries += 1) {
+  for (;;) {
     const batch = await openai.batches.retrieve(id);
     if (["completed", "failed", "expired", "cancelled"].includes(batch.status))
       return batch as Batch & { cost: number };
     await Bun.sleep(50);
   }
-  throw new Error("the batch did not end");
 }
 
 interface OutputLine {
@@ -163,10 +165,11 @@ describe("OpenAI's client", () => {
 
   test("cancels: what runs is kept, and the rest was not run", async () => {
     const lines = Array.from({ length: 40 }, (_, index) => lineOf(`l${index}`, `slow ${index}`));
+    held = Promise.withResolvers();
     const made = await submit(lines);
-    while ((await openai.batches.retrieve(made.id)).status === "validating") await Bun.sleep(20);
-    await Bun.sleep(150);
+    await pollUntil(() => asked.has("slow 0"));
     expect((await openai.batches.cancel(made.id)).status).toBe("cancelling");
+    held.resolve();
     const batch = await ended(made.id);
     expect(batch.status).toBe("cancelled");
     const [output, errors] = [
@@ -204,8 +207,10 @@ describe("OpenAI's client", () => {
   });
 
   test("an input that is deleted meanwhile is read to its end", async () => {
+    held = Promise.withResolvers();
     const made = await submit([lineOf("a", "slow 1"), lineOf("b", "slow 2")]);
     await openai.files.delete(made.input_file_id);
+    held.resolve();
     expect(await ended(made.id)).toMatchObject({ request_counts: { completed: 2 } });
   });
 });
@@ -225,7 +230,7 @@ describe("Anthropic's client", () => {
     expect(made).toMatchObject({ type: "message_batch", processing_status: "in_progress" });
     await expect(anthropic.messages.batches.results(made.id)).rejects.toThrow();
     let batch = made;
-    for (let tries = 0; tries < 200 && batch.processing_status !== "ended"; tries += 1) {
+    while (batch.processing_status !== "ended") {
       await Bun.sleep(50);
       batch = await anthropic.messages.batches.retrieve(made.id);
     }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 
 interface Received {
   path: string;
@@ -76,12 +77,13 @@ const sound = (bytes: Uint8Array<ArrayBuffer>, headers: Record<string, string> =
 /** Returns the record of an answer, once it is written. */
 async function recordOf(response: { headers: Headers }) {
   const id = `gen_${response.headers.get("x-service-trace-id")}`;
-  for (let tries = 0; tries < 50; tries += 1) {
+  let record: Record<string, unknown> = {};
+  await pollUntil(async () => {
     const found = await gateway.get(`/generation?id=${id}`);
-    if (found.ok) return ((await found.json()) as { data: Record<string, unknown> }).data;
-    await Bun.sleep(20);
-  }
-  throw new Error(`no record of ${id}`);
+    if (found.ok) record = ((await found.json()) as { data: Record<string, unknown> }).data;
+    return found.ok;
+  });
+  return record;
 }
 
 test("passes sound on unchanged and charges its characters", async () => {
@@ -262,8 +264,7 @@ test("a client that leaves pays for the characters", async () => {
   await reader?.cancel();
   const record = await recordOf(response);
   expect(record).toMatchObject({ total_cost: 0.000075, status: "cancelled" });
-  for (let tries = 0; tries < 50 && !cancelled; tries += 1) await Bun.sleep(20);
-  expect(cancelled).toBe(true);
+  await pollUntil(() => cancelled);
 });
 
 test.each([

@@ -6,6 +6,7 @@ import {
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 import { refusalOf, SocketClient } from "./support/socket-client.ts";
 import {
   mixedUsage,
@@ -221,11 +222,8 @@ test("a client that leaves within a response pays what its provider reports", as
   await client.until("response.output_text.delta");
   client.close();
   await client.closed;
-  let [record] = await records(1);
-  for (let tries = 0; tries < 100 && record?.["cancelled"] !== true; tries += 1) {
-    await Bun.sleep(20);
-    [record] = await records(1);
-  }
+  await pollUntil(() => gateway.app.ledger.openHoldCount === 0);
+  const [record] = await records(1);
   expect(JSON.stringify(record)).toContain(String(mixedCost));
   expect(upstream.events.at(-1)).toMatchObject({ type: "response.cancel" });
 });
@@ -241,9 +239,7 @@ test.each([
 });
 
 test("no hold is left when every session has ended", async () => {
-  for (let tries = 0; tries < 200 && gateway.app.ledger.openHoldCount > 0; tries += 1)
-    await Bun.sleep(20);
-  expect(gateway.app.ledger.openHoldCount).toBe(0);
+  await pollUntil(() => gateway.app.ledger.openHoldCount === 0);
 });
 
 test("a client secret opens sessions of its model alone, and begins them with its settings", async () => {

@@ -5,6 +5,7 @@ import {
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { pollUntil } from "../../support/poll-until.ts";
 import { refusalOf, SocketClient } from "./support/socket-client.ts";
 import { startRealtimeUpstream, type RealtimeUpstream } from "./support/realtime-upstream.ts";
 
@@ -85,11 +86,7 @@ async function spentBy(key: string): Promise<number> {
 }
 
 /** Waits until every hold is free, which is when every charge was made. */
-async function settled(): Promise<void> {
-  for (let tries = 0; tries < 500 && gateway.app.ledger.openHoldCount > 0; tries += 1)
-    await Bun.sleep(10);
-  expect(gateway.app.ledger.openHoldCount).toBe(0);
-}
+const settled = (): Promise<void> => pollUntil(() => gateway.app.ledger.openHoldCount === 0);
 
 async function connect(
   path: string,

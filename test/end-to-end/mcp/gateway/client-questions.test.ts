@@ -30,7 +30,7 @@ beforeAll(async () => {
         auth: { type: "none" },
         allowedTools: null,
         priceNanoUsd: 1_000_000n,
-        timeoutMs: 5_000,
+        timeoutMs: 60_000,
         resultBytesMax: undefined,
       })),
       allowedNetworks: [],

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { startGateway, testLlmKey, type TestGateway } from "../../../support/gateway.ts";
+import { pollUntil } from "../../../support/poll-until.ts";
 import { at } from "../../api/at.ts";
 import { testClientsFolder } from "../../clients/support/test-clients-folder.ts";
 import { freePort } from "../../process/support/ports.ts";
@@ -52,14 +53,12 @@ describe.skipIf(isMissing)(
           maxRounds: 4,
         },
       });
-      for (let attempt = 0; attempt < 100; attempt += 1) {
-        const isUp = await fetch(url).then(
+      await pollUntil(() =>
+        fetch(url).then(
           () => true,
           () => false,
-        );
-        if (isUp) return;
-        await Bun.sleep(100);
-      }
+        ),
+      );
     }, 240_000);
     afterAll(async () => {
       await gateway.stop();

@@ -33,7 +33,7 @@ beforeAll(async () => {
     apiKey: undefined,
     priceNanoUsd: 5_000_000n,
     results: 5,
-    timeoutMs: 2_000,
+    timeoutMs: 60_000,
   } satisfies ConfiguredSearch;
   stage = await startToolStage({ search });
   const { baseUrl, origin } = stage.gateway;
@@ -198,7 +198,7 @@ test.each([
     },
   });
   const url = `http://127.0.0.1:${server.port}`;
-  const settings = { provider, url, apiKey: "k", priceNanoUsd: 0n, results: 3, timeoutMs: 1_000 };
+  const settings = { provider, url, apiKey: "k", priceNanoUsd: 0n, results: 3, timeoutMs: 60_000 };
   const signal = new AbortController().signal;
   expect(await searchWeb(settings, { query: "q", signal })).toEqual([
     { url: "https://a.example/", title: "A", text: "x" },

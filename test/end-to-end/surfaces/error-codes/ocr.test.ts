@@ -12,17 +12,18 @@ const scriptedChild = fileURLToPath(
 let gateway: TestGateway;
 /** A gateway whose converter does as a file says. */
 let scripted: TestGateway;
+/** One that waits for its converter for a moment only, which may be too little for its start. */
+let hasty: TestGateway;
 /** A gateway with one request a minute. */
 let narrow: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway();
-  scripted = await startGateway(
-    {},
-    { converterPool: { script: scriptedChild, silenceMs: 3_000, childrenMax: 1 } },
-  );
+  const pool = { script: scriptedChild, childrenMax: 1 };
+  scripted = await startGateway({}, { converterPool: { ...pool, silenceMs: 200_000 } });
+  hasty = await startGateway({}, { converterPool: { ...pool, silenceMs: 500 } });
   narrow = await startGateway({ plans: { enterprise: { perMinute: 1 } } });
 });
-afterAll(() => Promise.all([gateway.stop(), scripted.stop(), narrow.stop()]));
+afterAll(() => Promise.all([gateway, scripted, hasty, narrow].map((each) => each.stop())));
 
 const ask = (body: unknown) => () => gateway.post(path, body);
 
@@ -50,7 +51,8 @@ const noForm = () =>
     body: "nothing",
   });
 
-const whenConverter = (act: string) => form(Buffer.from(`%PDF-${act}`), () => scripted);
+const whenConverter = (act: string) =>
+  form(Buffer.from(`%PDF-${act}`), () => (act === "hang" ? hasty : scripted));
 
 async function aboveTheWindow(): Promise<Response> {
   await narrow.post(path, {});
