@@ -26,6 +26,7 @@ import {
   withoutUndefined,
 } from "../shared/wire-fields.ts";
 import { decodeMessages } from "./messages/decode-messages.ts";
+import { capOf } from "./output-cap.ts";
 import { chatRequestFields, checkChatRequest, hidesReasoning } from "./request-schema.ts";
 
 /** Decodes a chat completion request; see `ClientDialect.decodeRequest`. */
@@ -45,7 +46,7 @@ export function decodeRequest(value: unknown): CanonicalRequest {
       sampling: filled(decodeSampling(body)),
       choiceCount: body.number("n"),
       stop: decodeStop(body),
-      maxOutputTokens: body.number("max_completion_tokens") ?? body.number("max_tokens"),
+      maxOutputTokens: capOf((name) => body.number(name)),
       reasoning: filled(decodeReasoningRequest(body)),
       output: decodeOutput(body.nested("response_format")),
       verbosity: body.string("verbosity"),

@@ -22,6 +22,7 @@ import { flatEffort } from "../shared/reasoning-rules.ts";
 import { joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { fitBody } from "./fit-body.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
+import { translatedCapName } from "./output-cap.ts";
 
 /** OpenAI's limit of tool name length. */
 const toolNameLengthMax = 64;
@@ -91,9 +92,7 @@ function encodeSampling(state: EncodeState): JsonObject {
     ...furtherSampling(sampling),
     n: request.choiceCount,
     stop: stop?.slice(0, maxStopCount),
-    [deviations.maxTokensField === undefined || deviations.maxTokensField === "max_tokens"
-      ? "max_tokens"
-      : "max_completion_tokens"]: request.maxOutputTokens,
+    [translatedCapName(deviations)]: request.maxOutputTokens,
     logprobs: logProbabilities && true,
     top_logprobs: logProbabilities?.top,
   };

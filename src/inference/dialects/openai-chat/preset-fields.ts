@@ -8,20 +8,9 @@ import {
   type PresetSettings,
 } from "../dialect.ts";
 import { asObject } from "../shared/wire-fields.ts";
+import { presetCap } from "./output-cap.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
-
-/** The two names of the output cap; a request that has either has set it. */
-const boundMembers = ["max_tokens", "max_completion_tokens"] as const;
-
-function bound(
-  { max_tokens, max_completion_tokens }: PresetSettings,
-  body: JsonFields,
-): JsonFields {
-  if (boundMembers.some((member) => !isAbsent(body[member]))) return {};
-  // OpenAI refuses requests that have both.
-  return max_completion_tokens === undefined ? { max_tokens } : { max_completion_tokens };
-}
 
 /**
  * Returns the reasoning fields. Effort is flat in chat (contract: reasoning rule 1); what flat
@@ -66,7 +55,7 @@ export const presetFields: PresetFields = {
         // OpenAI refuses stream options where there is no stream.
         stream_options: body["stream"] === true ? config.stream_options : undefined,
         ...presetTools(config, body),
-        ...bound(config, body),
+        ...presetCap(config, body),
       },
       body,
     ),

@@ -5,12 +5,12 @@ import {
   openaiThoughts,
   type RequirementReader,
 } from "../shared/requirements.ts";
+import { capOf } from "./output-cap.ts";
 
 /** Reads the requirements of chat requests, some of whose fields also have an older name. */
 export const requirements: RequirementReader = {
   capChoosesRoutes: true,
-  outputCap: (body) =>
-    numberField(body["max_completion_tokens"]) ?? numberField(body["max_tokens"]),
+  outputCap: (body) => capOf((name) => numberField(body[name])),
   ...openaiThoughts,
   choices: (body) => numberField(body["n"]) ?? 1,
   needsTools: (body) =>

@@ -7,7 +7,6 @@ import {
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
 import { removeRefused } from "../../shared/charged-extras.ts";
-import type { DialectDeviations } from "../../dialect.ts";
 import {
   budgetWithin,
   type OriginalRequest,
@@ -29,6 +28,7 @@ import { ChatStreamDecoder } from "../decode-stream.ts";
 import { bodyChanges } from "../fit-body.ts";
 import { hasFunctionRules } from "../functions/fit-functions.ts";
 import { hasMessageRules } from "../messages/fit-messages.ts";
+import { fitCap } from "../output-cap.ts";
 import { answerShapeOf } from "./answer-shape.ts";
 import { readCompletion } from "./passthrough-answer.ts";
 import { KeptWriter } from "./passthrough-stream.ts";
@@ -106,9 +106,8 @@ function requestText(
     losses.push(undeclaredFormat());
   }
   losses.push(...removeRefused(body, { edits, deviations }));
-  renameMaxTokens(request, { edits, field: deviations.maxTokensField });
-  if (outputCap !== undefined)
-    lowerMaxTokens(request, { edits, field: deviations.maxTokensField, outputCap });
+  fitCap(body, { edits, deviations, outputCap });
+  if (outputCap !== undefined) lowerBudget(request, { edits, outputCap });
   const opened = openSeals(request.text, {
     messages: body["messages"],
     providerId: route.provider.id,
@@ -273,50 +272,7 @@ function withUsage({ text }: OriginalRequest, { isObject }: { isObject: boolean 
   );
 }
 
-/**
- * Writes the output cap under the name that the upstream knows: it would ignore a cap under another
- * name.
- */
-function renameMaxTokens(
-  { body }: OriginalRequest,
-  { edits, field = "max_tokens" }: { edits: Edits; field: DialectDeviations["maxTokensField"] },
-): void {
-  if (field === "either") return;
-  const other = field === "max_tokens" ? "max_completion_tokens" : "max_tokens";
-  const limit = body["max_completion_tokens"] ?? body["max_tokens"];
-  if (!(other in body) || typeof limit !== "number") return;
-  edits.set(other, undefined);
-  edits.set(field, String(limit));
-}
-
-const capFields = ["max_completion_tokens", "max_tokens"] as const;
-
-/**
- * Lowers the cap in each field that limits the answer's length, and a reasoning budget below it.
- */
-function lowerMaxTokens(
-  request: OriginalRequest,
-  {
-    edits,
-    field = "max_tokens",
-    outputCap,
-  }: { edits: Edits; field: DialectDeviations["maxTokensField"]; outputCap: number },
-): void {
-  const sent = capFields
-    .map((name) => ({
-      name,
-      text: edits.has(name) ? edits.get(name) : numberText(request.body[name]),
-    }))
-    .filter(({ text }) => text !== undefined);
-  if (sent.length === 0) edits.set(field === "either" ? "max_tokens" : field, String(outputCap));
-  for (const { name, text } of sent)
-    if (Number(text) > outputCap) edits.set(name, String(outputCap));
-  lowerBudget(request, { edits, outputCap });
-}
-
-const numberText = (value: unknown): string | undefined =>
-  typeof value === "number" ? String(value) : undefined;
-
+/** Lowers a reasoning budget below the output cap. */
 function lowerBudget(
   { body, text }: OriginalRequest,
   { edits, outputCap }: { edits: Edits; outputCap: number },

@@ -1,0 +1,68 @@
+import { isAbsent, outputBound, type DialectDeviations, type PresetSettings } from "../dialect.ts";
+
+/** The names of the output cap: OpenAI's present one, which decides, and its former one. */
+const capNames = ["max_completion_tokens", "max_tokens"] as const;
+
+type CapName = (typeof capNames)[number];
+
+/** Returns the output cap of a request, whose members `read` returns; undefined without any. */
+export const capOf = <Value>(read: (name: CapName) => Value | undefined): Value | undefined =>
+  read("max_completion_tokens") ?? read("max_tokens");
+
+/** Returns the name under which an upstream is sent a cap that its client did not name. */
+export const capNameFor = ({ maxTokensField: field }: DialectDeviations): CapName =>
+  field === "max_completion_tokens" ? field : "max_tokens";
+
+/** Returns the name of a cap that was translated; an upstream of both names gets the present one. */
+export const translatedCapName = (deviations: DialectDeviations): CapName =>
+  deviations.maxTokensField === "either" ? "max_completion_tokens" : capNameFor(deviations);
+
+/**
+ * Returns the cap of a preset as members of a request that has none, under the name that the preset
+ * gives it. OpenAI refuses requests that have both.
+ */
+export function presetCap(
+  settings: PresetSettings,
+  body: Readonly<Record<string, unknown>>,
+): { readonly [Name in CapName]?: number } {
+  const cap = outputBound(settings);
+  if (cap === undefined || capNames.some((name) => !isAbsent(body[name]))) return {};
+  const name = capNames.find((each) => settings[each] !== undefined) ?? "max_tokens";
+  return { [name]: cap };
+}
+
+/**
+ * Writes the cap of a kept request under the name that the upstream knows, since it would ignore
+ * another, and lowers each that limits the answer to `outputCap`, where there is one.
+ */
+export function fitCap(
+  body: Readonly<Record<string, unknown>>,
+  {
+    edits,
+    deviations,
+    outputCap,
+  }: {
+    edits: Map<string, string | undefined>;
+    deviations: DialectDeviations;
+    outputCap: number | undefined;
+  },
+): void {
+  const known = capNameFor(deviations);
+  const other = known === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+  const asked = capOf((name) => body[name] ?? undefined);
+  if (deviations.maxTokensField !== "either" && other in body && typeof asked === "number") {
+    edits.set(other, undefined);
+    edits.set(known, String(asked));
+  }
+  if (outputCap === undefined) return;
+  const sent = capNames.flatMap((name) => {
+    const text = edits.has(name) ? edits.get(name) : numberText(body[name]);
+    return text === undefined ? [] : [{ name, text }];
+  });
+  if (sent.length === 0) edits.set(known, String(outputCap));
+  for (const { name, text } of sent)
+    if (Number(text) > outputCap) edits.set(name, String(outputCap));
+}
+
+const numberText = (value: unknown): string | undefined =>
+  typeof value === "number" ? String(value) : undefined;
