@@ -63,7 +63,8 @@ export const generationContent = defineEndpoint({
     "as it was sent. For a call of an MCP server's tool, input has server, name and arguments, and output.raw is the result. Each is cut " +
     "at 262,144 characters; input_cut and output_cut report that. Pictures and sound stand in place, as base64 in data URLs or in data " +
     "and b64_json, up to archive.content_media_mb of each side: bytes is the size of a file, and kept_bytes what is kept of it, where " +
-    "that is less. Answers 404 if nothing is stored.",
+    "that is less. Within messages, a text such as [image/png of 5242880 bytes, not kept] is in place of a file that is not. Answers 404 " +
+    "if nothing is stored.",
   query: z.object({ id: z.string() }),
   response: contentSchema,
   encodeError: encodeContractError,

@@ -179,7 +179,7 @@ async function answerSent(
         sent,
         formOf: (bytesMax) => ({
           readRequest: () => readKept(request, { members: routing, bytesMax }),
-          keeperOf: () => new KeptFrames(),
+          keeperOf: () => new KeptFrames(bytesMax),
         }),
       });
       const served = await execute(dependencies.inference, call);

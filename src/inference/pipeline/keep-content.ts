@@ -1,13 +1,13 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Content, KeptText } from "../../insights/archive/content-insert.ts";
 import type { LateContent } from "../../insights/archive/contents.ts";
-import { keptCharactersMax, keptText } from "../../insights/archive/kept-text.ts";
+import { keptCharactersMax, keptText, TextKeeper } from "../../insights/archive/kept-text.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Settled, Settlement } from "./settle.ts";
 import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
 
-export { type KeptText, keptCharactersMax, keptText };
+export { type KeptText, keptCharactersMax, keptText, TextKeeper };
 
 /** Takes in an answer as its client is sent it, as far as it is kept. */
 export interface AnswerKeeper {
@@ -95,7 +95,10 @@ export function keepContent(
     answer: answer(),
   };
   if (keptForm === undefined)
-    return deps.contents.write({ ...content, request: keptText(call.text) });
+    return deps.contents.write({
+      ...content,
+      request: keptText(call.text, deps.contents.mediaBytesMax),
+    });
   const characters = content.answer.text.length;
   const read = async (): Promise<Content> => ({
     ...content,
@@ -116,8 +119,9 @@ export function keepAnswer(
   ended: Settlement & { answer: WholeAnswer },
   settled: Settled,
 ): void {
-  if (deps.contents !== undefined && ended.call.keptForm === undefined)
-    keepContent(deps, ended, () => wholeKept(ended, settled));
+  const { contents } = deps;
+  if (contents !== undefined && ended.call.keptForm === undefined)
+    keepContent(deps, ended, () => wholeKept({ ...ended, settled }, contents.mediaBytesMax));
 }
 
 /**
@@ -125,8 +129,14 @@ export function keepAnswer(
  * served it.
  */
 const wholeKept = (
-  { call, candidate, metered, answer }: Settlement & { answer: WholeAnswer },
-  { chargedNano, free, isByok }: Settled,
+  {
+    call,
+    candidate,
+    metered,
+    answer,
+    settled: { chargedNano, free, isByok },
+  }: Settlement & { answer: WholeAnswer; settled: Settled },
+  fileBytesMax: number,
 ): KeptText =>
   keptText(
     answer.render({
@@ -139,4 +149,5 @@ const wholeKept = (
       fallback: undefined,
       metadataText: () => "{}",
     }),
+    fileBytesMax,
   );

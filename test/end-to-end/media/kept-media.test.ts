@@ -64,6 +64,7 @@ beforeAll(async () => {
         base_url: `${origin}/v1`,
         api_key: "upstream-secret",
         dialect: {
+          chat: "openai-chat",
           images: "openai-images",
           transcriptions: "openai-audio",
           speech: "openai-audio",
@@ -72,6 +73,7 @@ beforeAll(async () => {
           model("gpt-image-2", "images", { image: "0.01" }),
           model("whisper-1", "transcriptions", { audio_input_minute: "0.006" }),
           model("tts-1", "speech", { characters: "15" }),
+          model("draws", "chat", { prompt: "1", completion: "2" }),
         ],
       }),
     ],
@@ -270,6 +272,43 @@ test.each([
   const expected = format === "pcm" ? wav(4_800) : bytes.subarray(0, mib);
   expect(data.equals(expected)).toBe(true);
   expect(kept.output_cut).toBe(format === "wav");
+});
+
+test("pictures within messages are kept whole, or named with their size", async () => {
+  const dataUrl = (bytes: Buffer): string => `data:image/png;base64,${bytes.toString("base64")}`;
+  const small = Buffer.concat([png, Buffer.alloc(300_000, 5)]);
+  const part = (bytes: Buffer) => ({ type: "image_url", image_url: { url: dataUrl(bytes) } });
+  const text = { type: "text", text: "Which is larger?" };
+  const images = [part(small)];
+  for (const stream of [false, true]) {
+    const choice = { index: 0, finish_reason: "stop" };
+    const said = { role: "assistant", content: "This one.", images };
+    answer = () =>
+      stream
+        ? new Response(
+            `data: ${JSON.stringify({ id: "c", choices: [{ ...choice, delta: said }] })}\n\ndata: [DONE]\n\n`,
+            { headers: { "content-type": "text/event-stream" } },
+          )
+        : Response.json({ id: "c", choices: [{ ...choice, message: said }] });
+    const kept = await keptOf(
+      client.chat.completions.create({
+        model: "acme/draws",
+        stream,
+        messages: [{ role: "user", content: [part(small), part(large), text] }],
+      } as never),
+    );
+    const placeholder = `[image/png of ${large.length} bytes, not kept]`;
+    const named = { type: "image_url", image_url: { url: placeholder } };
+    expect(kept.input).toMatchObject({
+      messages: [{ role: "user", content: [part(small), named, text] }],
+    } as never);
+    expect(kept.output.raw).toContain(`"${dataUrl(small)}"`);
+    expect(kept).toMatchObject({
+      output: { completion: "This one." },
+      input_cut: true,
+      output_cut: false,
+    });
+  }
 });
 
 test("nothing is kept with zero data retention, or once keeping is off; strangers read nothing", async () => {

@@ -73,7 +73,8 @@ export class OpenedStream {
     this.watch = OutputWatch.of(execution, sent);
     const { deps, call } = execution;
     if (call.keptForm !== undefined) this.keeper = call.keptForm.keeperOf(bytesType);
-    else this.keeper = keptSinceMs(deps, call) === undefined ? undefined : new KeptFrames();
+    else if (keptSinceMs(deps, call) !== undefined)
+      this.keeper = new KeptFrames(deps.contents?.mediaBytesMax ?? 0);
   }
 
   /** Returns the stream as the client pulls it. */
