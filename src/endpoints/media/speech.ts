@@ -5,6 +5,7 @@ import { eventStreamHeaders } from "../../http/request-context.ts";
 import type { Answer } from "../../http/request-context.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { executeBytes } from "../../inference/pipeline/execute.ts";
+import type { ServedBytes } from "../../inference/pipeline/execution.ts";
 import { KeptSound } from "../../inference/surfaces/audio/kept-sound.ts";
 import { keptText } from "../../inference/pipeline/keep-content.ts";
 import { speechCall } from "../../inference/surfaces/audio/speech-call.ts";
@@ -14,6 +15,7 @@ import {
 } from "../../inference/surfaces/audio/speech-request.ts";
 import { tokensOfTexts } from "../../inference/surfaces/surface-call.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
+import { totalInputTokens, totalOutputTokens } from "../../platform/kernel/usage.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { bytesResponse, surfaceErrors, unreachable } from "../inference/answer-call.ts";
 import {
@@ -134,7 +136,7 @@ function answerSent(
       const { bytes } = served;
       const nowMs = dependencies.clock.monotonicMs();
       if (request.asEvents) {
-        const events = eventsOf(bytes.stream(), () => usageOf(request, bytes.settled));
+        const events = eventsOf(bytes.stream(), () => usageOf(request, bytes));
         return bytesResponse(context, { served, nowMs, body: events, headers: eventStreamHeaders });
       }
       const headers = { "content-type": bytes.type };
@@ -148,15 +150,18 @@ function answerSent(
   );
 }
 
-type Settled = { chargedNano: bigint; free: boolean } | undefined;
-
-/** Returns the usage of the last event: estimated from the text, with what was charged. */
-const usageOf = ({ input }: SpeechRequest, settled: Settled) => {
-  const tokens = tokensOfTexts([input]);
+/**
+ * Returns the usage of the last event, with what was charged: the tokens that were metered. Where
+ * characters or time are charged, those of the input are estimated from the text.
+ */
+const usageOf = ({ input }: SpeechRequest, { metered, settled }: ServedBytes["bytes"]) => {
+  const { usage } = metered;
+  const inputTokens = totalInputTokens(usage) || tokensOfTexts([input]);
+  const outputTokens = totalOutputTokens(usage);
   return {
-    input_tokens: tokens,
-    output_tokens: 0,
-    total_tokens: tokens,
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
     ...(settled?.free === false && { cost: usdFromNano(settled.chargedNano) }),
   };
 };

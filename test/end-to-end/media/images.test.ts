@@ -413,6 +413,39 @@ test("OpenRouter's form has its own answer", async () => {
   });
 });
 
+test.each([
+  ["acme/gpt", { aspect_ratio: "16:9" }, { size: "1360x768" }, null],
+  ["acme/gpt", { aspect_ratio: "16:9", resolution: "4K" }, { size: "3840x2160" }, null],
+  ["acme/gpt", { aspect_ratio: "1:1", resolution: "2K", seed: 4 }, { size: "2048x2048" }, "seed"],
+  ["acme/gpt", { size: "2K" }, { size: "2048x2048" }, null],
+  ["acme/gpt-1", { aspect_ratio: "16:9" }, { size: "1536x1024" }, "aspect_ratio"],
+  ["acme/gpt", { aspect_ratio: "wide" }, {}, "aspect_ratio"],
+])("OpenAI's %s is asked for pixels in place of %j", async (model, asked, sent, loss) => {
+  answer = () => pixels();
+  const response = await gateway.post("/images", { model, prompt: "x", ...asked });
+  expect([response.status, response.headers.get("x-service-translation-loss")]).toEqual([
+    200,
+    loss,
+  ]);
+  expect(last().json).toEqual({ model: expect.any(String), prompt: "x", ...sent });
+});
+
+test("the end user of an answer has the caller's own id", async () => {
+  answer = ({ json, form }) =>
+    pixels(1, { safety_identifier: json?.["safety_identifier"] ?? form?.get("user") });
+  const made = await client.images.generate({
+    model: "acme/gpt",
+    prompt: "x",
+    safety_identifier: "person-1",
+  });
+  expect(made.safety_identifier).toBe("person-1");
+  expect(last().json?.["safety_identifier"]).not.toBe("person-1");
+  const image = await toFile(png, "cat.png", { type: "image/png" });
+  const edited = await client.images.edit({ model: "acme/gpt", prompt: "x", image, user: "p-2" });
+  expect(edited.safety_identifier).toBe("p-2");
+  expect(last().form?.get("user")).not.toBe("p-2");
+});
+
 test("a model without streams is asked for a whole answer, which becomes a stream", async () => {
   answer = () => pixels();
   const stream = await client.images.generate({
@@ -423,7 +456,12 @@ test("a model without streams is asked for a whole answer, which becomes a strea
   const types: string[] = [];
   for await (const event of stream) types.push(event.type);
   expect(types).toEqual(["image_generation.completed"]);
-  expect(last().json).toEqual({ model: "dall-e-3", prompt: "a cat" });
+  // Events have base64, and this model answers with an address otherwise.
+  expect(last().json).toEqual({
+    model: "dall-e-3",
+    prompt: "a cat",
+    response_format: "b64_json",
+  });
 });
 
 test("refuses an empty file, another format and a bomb of pixels", async () => {

@@ -163,6 +163,29 @@ test("a client may read events", async () => {
   expect(events[1]?.usage?.cost).toBe(0.000075);
 });
 
+test("the last event of speech shows the provider's tokens", async () => {
+  const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 };
+  const events = [
+    { type: "speech.audio.delta", audio: "AAAA" },
+    { type: "speech.audio.done", usage },
+  ];
+  answer = () =>
+    new Response(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""), {
+      headers: { "content-type": "text/event-stream" },
+    });
+  const response = await gateway.post("/audio/speech", {
+    model: "acme/mini",
+    input: "Hello",
+    voice: "coral",
+    stream_format: "sse",
+  });
+  const told = (await response.text()).split("\n\n").filter((line) => line !== "");
+  expect(told.map((line) => JSON.parse(line.slice(6)) as object)).toEqual([
+    { type: "speech.audio.delta", audio: "AAAA" },
+    { type: "speech.audio.done", usage: { ...usage, cost: 0.001206 } },
+  ]);
+});
+
 test("Deepgram, ElevenLabs and Gemini speak in their own ways", async () => {
   answer = () => sound(bytesOf(100));
   const deep = await client.audio.speech.create({

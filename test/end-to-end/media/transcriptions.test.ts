@@ -212,6 +212,16 @@ test("verbose_json keeps segments and words", async () => {
   expect(result).toMatchObject({ duration: 2, language: "english", words: verbose.words });
   expect(result.segments).toHaveLength(2);
   expect(last().form?.getAll("timestamp_granularities[]")).toEqual(["word"]);
+  const { segments: _, ...byWord } = verbose;
+  answer = () => Response.json(byWord);
+  const words = await client.audio.transcriptions.create({
+    model: "acme/whisper",
+    file: await sound(),
+    response_format: "verbose_json",
+    timestamp_granularities: ["word"],
+  });
+  expect(words).toMatchObject({ words: verbose.words });
+  expect(words.segments).toBeUndefined();
 });
 
 test("a model that tells no times has one segment, and the loss is named", async () => {
@@ -256,8 +266,12 @@ test("a stream ends with the charge, also where the provider ignores it", async 
 
 test("translations go to their own path", async () => {
   answer = () => Response.json({ text: "Hello" });
-  await client.audio.translations.create({ model: "acme/whisper", file: await sound() });
+  const { response } = await client.audio.translations
+    .create({ model: "acme/whisper", file: await sound(), language: "de" } as never)
+    .withResponse();
   expect(last().path).toBe("/acme/audio/translations");
+  expect(last().form?.has("language")).toBe(false);
+  expect(response.headers.get("x-service-translation-loss")).toBe("language");
 });
 
 test("Deepgram is sent the bytes, ElevenLabs a form, and Gemini a part", async () => {

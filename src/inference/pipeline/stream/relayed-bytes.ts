@@ -51,6 +51,11 @@ export class RelayedBytes {
     return this.options.decoder.type;
   }
 
+  /** What was consumed so far. */
+  get metered(): MeteredUsage {
+    return this.options.decoder.metered();
+  }
+
   /** Reads up to the first bytes, before anything is sent. Throws the failure that came instead. */
   async prime(): Promise<void> {
     const bytes = await this.more();

@@ -40,7 +40,6 @@ export const deepgram: SoundDialect = {
     return {
       path: `/listen?${path}`,
       body: { parts: [request.file.content], type: type ?? "application/octet-stream" },
-      streams: false,
       losses: [
         ...lossesOf(request.fields, { known: [], vendor: "Deepgram" }),
         ...(request.prompt === undefined

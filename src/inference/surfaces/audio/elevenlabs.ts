@@ -34,7 +34,6 @@ export const elevenlabs: SoundDialect = {
         ...Object.entries(members).flatMap(([name, value]) => formFieldsOf(name, value)),
         ["file", request.file],
       ]),
-      streams: false,
       losses: [
         ...lossesOf(request.fields, { known, vendor: "ElevenLabs" }),
         ...(request.prompt === undefined

@@ -53,7 +53,6 @@ export const googleAudio: SoundDialect = {
     return {
       path: pathOf(route.upstreamModel),
       body: { parts: encodeJson(json), type: "application/json" },
-      streams: false,
       losses: [
         ...lossesOf(request.fields, { known: ["temperature"], vendor: "Gemini" }),
         ...(needsTimes

@@ -63,8 +63,12 @@ export const openaiAudio: SoundDialect = {
         ...Object.entries(members).flatMap(([name, value]) => formFieldsOf(name, value)),
         ["file", file],
       ]),
-      streams: true,
-      losses: lossesOfFormat(request, asked),
+      losses: [
+        ...lossesOfFormat(request, asked),
+        ...(task === "translate" && request.language !== undefined
+          ? [{ field: "language", reason: "translations take none" }]
+          : []),
+      ],
       read: readTranscript,
     };
   },

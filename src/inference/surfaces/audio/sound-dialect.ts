@@ -14,8 +14,6 @@ export interface SoundExchange {
 
 /** A request for a transcript, and how its answer is read. */
 interface TranscriptExchange extends SoundExchange {
-  /** Whether the provider streams as OpenAI does. */
-  streams: boolean;
   /** Reads an answer; undefined where it is none of the dialect's. */
   read(body: object): Transcript | undefined;
 }

@@ -162,26 +162,18 @@ export class TranscriptAnswer implements WholeAnswer {
 
   private verbose(usage: Fields): Fields {
     const { language, text, words, more } = this.transcript;
-    const wantsWords = this.request.granularities.includes("word");
+    const { granularities } = this.request;
+    const wantsWords = granularities.includes("word");
+    // OpenAI tells no segments where the times of words alone are asked for.
+    const isByWord = wantsWords && !granularities.includes("segment") && words !== undefined;
+    const tellsSegments = !isByWord || this.transcript.segments !== undefined;
     return withoutUndefined<Fields>({
       ...more,
       task: this.request.task,
       language: language ?? this.request.language ?? "",
       duration: this.seconds,
       text,
-      segments: this.segments.map(({ start, end, text: said, more: rest }, id) => ({
-        id,
-        seek: 0,
-        start,
-        end,
-        text: said,
-        tokens: [],
-        temperature: 0,
-        avg_logprob: 0,
-        compression_ratio: 0,
-        no_speech_prob: 0,
-        ...rest,
-      })),
+      segments: tellsSegments ? this.segments.map(verboseSegment) : undefined,
       words: wantsWords ? words : undefined,
       usage,
     });
@@ -205,6 +197,20 @@ export class TranscriptAnswer implements WholeAnswer {
     };
   }
 }
+
+const verboseSegment = ({ start, end, text, more }: Segment, id: number): Fields => ({
+  id,
+  seek: 0,
+  start,
+  end,
+  text,
+  tokens: [],
+  temperature: 0,
+  avg_logprob: 0,
+  compression_ratio: 0,
+  no_speech_prob: 0,
+  ...more,
+});
 
 /** Returns usage as OpenAI's transcriptions show it, or in the form of OpenRouter's. */
 export function transcriptUsage(

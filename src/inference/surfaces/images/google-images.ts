@@ -75,7 +75,6 @@ function encodeForImagen(request: ImageRequest, { route }: AdaptedRoute): ImageE
         parameters: withoutUndefined<Fields>({ sampleCount, aspectRatio: ratio, imageSize: tier }),
       }),
     ),
-    streams: false,
     losses: [...losses, ...lossesOf(request, ["n", "size", "aspect_ratio", "resolution"])],
     read: (body) => readImagen(body, request.size ?? tier),
   };
@@ -128,7 +127,6 @@ function encodeForGemini(request: ImageRequest, { route }: AdaptedRoute): ImageE
   return {
     path: `/${googleModelName(route.upstreamModel)}:generateContent`,
     bodies: Array.from({ length: request.count }, () => jsonBody(json)),
-    streams: false,
     losses: [...losses, ...lossesOf(request, ["n", "size", "aspect_ratio", "resolution"])],
     read: (body) => readGemini(body, request.size ?? tier),
   };

@@ -26,8 +26,6 @@ export interface ImageExchange {
   bodies: readonly MediaBody[];
   /** The path below the provider's address. */
   path: string;
-  /** Whether the provider streams as OpenAI does. */
-  streams: boolean;
   losses: readonly Loss[];
   /** Reads an answer; undefined where it is none of the dialect's. */
   read(body: object): ReadPictures | undefined;
@@ -97,6 +95,16 @@ export function meteredPictures(
     clamped: false,
     picture,
   } as MeteredUsage;
+}
+
+/**
+ * Returns members of an answer in which the end user has the caller's own id, where the provider
+ * was sent another one.
+ */
+export function withCallersUser(members: Fields, { fields }: Pick<ImageRequest, "fields">): Fields {
+  if (typeof members["safety_identifier"] !== "string") return members;
+  const own = fields["safety_identifier"] ?? fields["user"] ?? null;
+  return { ...members, safety_identifier: own };
 }
 
 const ratios = [

@@ -16,6 +16,7 @@ import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { sumUsage } from "../whole-adapter.ts";
 import {
   meteredPictures,
+  withCallersUser,
   type MadePicture,
   type PictureMetering,
   type ReadPictures,
@@ -192,7 +193,7 @@ export class ImageRelay implements StreamRelay {
   private takeWaiting(): string {
     const event = this.waiting;
     this.waiting = undefined;
-    return event === undefined ? "" : frame(event);
+    return event === undefined ? "" : frame(withCallersUser(event, this.request));
   }
 
   /** Charges the pictures, and returns the event of the last one with the charge. */
@@ -204,7 +205,7 @@ export class ImageRelay implements StreamRelay {
     if (event === undefined) return "";
     const { usage } = this.metered();
     return frame({
-      ...event,
+      ...withCallersUser(event, this.request),
       type: `${prefixOf(this.request)}.completed`,
       usage: { ...fieldsOf(event["usage"]), ...shownUsage(usage, usdFromNano(chargedNano)) },
     });

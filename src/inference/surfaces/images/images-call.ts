@@ -19,6 +19,7 @@ import { sumUsage } from "../whole-adapter.ts";
 import { googleImages } from "./google-images.ts";
 import {
   meteredPictures,
+  withCallersUser,
   type ImageDialect,
   type ImageExchange,
   type MadePicture,
@@ -75,13 +76,15 @@ const requestsAtOnce = 4;
 interface Asked {
   adapted: AdaptedRoute;
   nowSeconds(): number;
+  /** The members that the provider is sent, where they differ from those of the request. */
+  sentFields?: Fields;
 }
 
 function adaptImages(request: ImageRequest, asked: Asked): Adapter {
-  const { adapted, nowSeconds } = asked;
+  const { adapted, nowSeconds, sentFields: fields = request.fields } = asked;
   const dialect = dialects[routeDialect(adapted.route, "images") ?? "openai-images"];
   assert(dialect !== undefined, "a route of images has a dialect of images");
-  const exchange = dialect.encode(request, adapted);
+  const exchange = dialect.encode({ ...request, fields }, adapted);
   const { losses, bodies, read } = exchange;
   const byPiece = adapted.route.price?.base.outputImages !== undefined;
   const metering = { request, byPiece };
@@ -138,8 +141,8 @@ function scopable(request: ImageRequest, asked: Asked): Pick<Adapter, "withEndUs
   return {
     withEndUser(scope) {
       const users = named.map((name) => [name, scope(String(request.fields[name]))]);
-      const fields = { ...request.fields, ...Object.fromEntries(users) };
-      const { withEndUser: _, ...adapter } = adaptImages({ ...request, fields }, asked);
+      const sentFields = { ...request.fields, ...Object.fromEntries(users) };
+      const { withEndUser: _, ...adapter } = adaptImages(request, { ...asked, sentFields });
       return adapter;
     },
   };
@@ -256,7 +259,7 @@ export class ImagesAnswer implements WholeAnswer {
     return {
       created: this.createdAtSeconds,
       data,
-      ...this.parts[0]?.shown,
+      ...withCallersUser(this.parts[0]?.shown ?? {}, this.request),
       usage: this.usage(shown),
     };
   }

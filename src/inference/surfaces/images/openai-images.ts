@@ -14,6 +14,7 @@ import {
 } from "./image-dialect.ts";
 import { pixelsOf, type ImageRequest, type Picture } from "./image-request.ts";
 import { readImageUsage } from "./image-usage.ts";
+import { inPixels } from "./openai-size.ts";
 
 /**
  * OpenAI's Images API, and the servers that resemble it. Source:
@@ -119,23 +120,30 @@ const refusedBy = (name: string): readonly string[] => {
   return [];
 };
 
-function encodeForOpenai(request: ImageRequest, { route }: AdaptedRoute): ImageExchange {
+function encodeForOpenai(asked: ImageRequest, { route }: AdaptedRoute): ImageExchange {
   const { upstreamModel } = route;
+  const sizes = sizesOf(upstreamModel);
+  const isOwn = sizes !== undefined || isGptImage(upstreamModel);
+  const { request, losses: unsized } = isOwn
+    ? inPixels(asked, sizes)
+    : { request: asked, losses: [] };
   checkBounds(upstreamModel, request);
   const refused = refusedBy(upstreamModel);
+  const isOld = upstreamModel.startsWith("dall-e");
   const fields = Object.fromEntries(
     Object.entries(request.fields).filter(([name]) => !refused.includes(name)),
   );
   // GPT image models answer in base64 alone, from which a requested address is made here.
-  const losses = refused
+  const losses: Loss[] = refused
     .filter((name) => name in request.fields && name !== "response_format")
     .map((field): Loss => ({ field, reason: `${upstreamModel} does not take it` }));
   const members = withoutUndefined<Fields>({
     ...fields,
     model: upstreamModel,
     prompt: request.operation === "variations" ? undefined : request.prompt,
-    // Models of before make no streams: their answer becomes one here.
-    stream: request.stream && !upstreamModel.startsWith("dall-e") ? true : undefined,
+    // Models of before make no streams: their answer becomes one here, whose events have base64.
+    stream: request.stream && !isOld ? true : undefined,
+    ...(request.stream && isOld && { response_format: "b64_json" }),
   });
   const links = request.pictures.some((picture) => "url" in picture);
   return {
@@ -147,8 +155,7 @@ function encodeForOpenai(request: ImageRequest, { route }: AdaptedRoute): ImageE
           ? jsonBody({ ...members, ...linkedPictures(request) })
           : encodeForm(formOf(request, members)),
     ],
-    streams: true,
-    losses,
+    losses: [...unsized, ...losses],
     read: (body) => readOpenai(body, request),
   };
 }
@@ -254,7 +261,7 @@ function encodeForXai(request: ImageRequest, { route }: AdaptedRoute): ImageExch
     prompt: request.prompt,
     aspect_ratio: ratio,
     resolution: isTier ? request.size?.toLowerCase() : fields["resolution"],
-    response_format: request.answersIn ?? "b64_json",
+    response_format: request.stream ? "b64_json" : (request.answersIn ?? "b64_json"),
     ...(pictures.length === 1
       ? { image: pictures[0] }
       : pictures.length > 1 && { images: pictures }),
@@ -262,7 +269,6 @@ function encodeForXai(request: ImageRequest, { route }: AdaptedRoute): ImageExch
   return {
     path: request.operation === "generations" ? "/images/generations" : "/images/edits",
     bodies: [jsonBody(json)],
-    streams: false,
     losses: [
       ...losses
         .filter(({ field }) => field !== "size" || !isTier)
@@ -295,7 +301,7 @@ function encodeForTogether(request: ImageRequest, { route }: AdaptedRoute): Imag
     prompt: request.prompt,
     width: width ?? fields["width"],
     height: height ?? fields["height"],
-    response_format: request.answersIn === "url" ? "url" : "base64",
+    response_format: request.answersIn === "url" && !request.stream ? "url" : "base64",
     output_format: ["jpeg", "png"].includes(request.outputFormat ?? "")
       ? request.outputFormat
       : undefined,
@@ -307,7 +313,6 @@ function encodeForTogether(request: ImageRequest, { route }: AdaptedRoute): Imag
   return {
     path: "/images/generations",
     bodies: [jsonBody(json)],
-    streams: false,
     losses: losses.filter(
       ({ field }) =>
         (field !== "size" || width === undefined) &&
