@@ -11,8 +11,12 @@ interface Actions {
 
 const chordMs = 1_500;
 
-/** The first field that narrows the list of a screen; screens mark it with `type="search"`. */
-const filterField = (): HTMLElement | null => document.querySelector("main input[type=search]");
+/**
+ * The first field that narrows the list of a screen; screens mark it with `type="search"`, or with
+ * `data-filter` where it is chosen from a list.
+ */
+const filterField = (): HTMLElement | null =>
+  document.querySelector("main :is(input[type=search], [data-filter] button)");
 
 /**
  * Keys that work on every screen: the palette, the filter, the list of keys, and `g` with a
@@ -46,6 +50,7 @@ export function useShortcuts(entries: readonly Entry[], { onPalette, onHelp }: A
       if (field === null) return;
       event.preventDefault();
       field.focus();
+      if (field instanceof HTMLButtonElement) field.click();
     };
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);

@@ -6,7 +6,7 @@ import { at, listAt, textAt } from "../api/at.ts";
 import { SocketClient } from "../sockets/support/socket-client.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { geometryFindings } from "./geometry.ts";
-import { expectSound, settled, tabTo } from "./screen.ts";
+import { expectSound, pick, settled, tabTo } from "./screen.ts";
 
 /** The text of what a click saves. */
 async function saved(page: Page, button: string): Promise<string> {
@@ -101,8 +101,9 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await expectSound(screen);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
-    await page.getByLabel("Workspace id").fill("ws_none");
-    await page.keyboard.press("Enter");
+    await pick(page, "Of workspace", /^Acme & Sons/);
+    await page.getByRole("combobox", { name: "Of workspace: Acme & Sons" }).waitFor();
+    await page.getByLabel("Status").selectOption("cancelled");
     await page.getByText("Nothing matches.").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rows(page).nth(failed.length).waitFor();
@@ -116,17 +117,15 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     expect(await rows(page).count()).toBe(5);
     await page.getByLabel("Status").selectOption("failed");
     await page.waitForURL(/status=failed/);
-    await page.getByLabel("Model", { exact: true }).fill("broken/small");
-    await page.keyboard.press("Enter");
+    await pick(page, "Model", /^broken\/small.*1 request/);
     await page.waitForURL(/model=broken/);
     await settled(page);
     expect(await rows(page).count()).toBe(1);
     await page.reload();
     await settled(page);
     expect(await rows(page).count()).toBe(1);
-    expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe("broken/small");
-    await page.getByLabel("Model", { exact: true }).fill("no/such");
-    await page.keyboard.press("Enter");
+    await page.getByRole("combobox", { name: "Model: broken/small" }).waitFor();
+    await pick(page, "Provider", /^Acme Inference/, "acme inf");
     await page.getByText("Nothing matches.").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
     await page.waitForURL(/\/activity$/);
@@ -193,7 +192,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     const { page } = screen;
     await page.getByText("Nothing matches.").waitFor();
     // A filter in use is in sight, also one of those that are folded away.
-    expect(await page.getByLabel("Session id").inputValue()).toBe("counted");
+    await page.getByRole("combobox", { name: "Session: counted" }).waitFor();
     const hi = { model: "sandbox/chat:free", messages: [{ role: "user", content: "Hi" }] };
     await (await scene.chat(hi)).text();
     await (await scene.chat({ ...hi, session_id: "counted" })).text();

@@ -3,7 +3,7 @@ import type { PeopleTables } from "../../../src/identity/people/people-tables.ts
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { act, expectSound, settled, tabTo } from "./screen.ts";
+import { act, expectSound, settled, tabTo, pick } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChromium}`, () => {
   let scene: DashboardScene;
@@ -89,31 +89,38 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await page.getByText("No alias yet.", { exact: false }).waitFor();
     await page.getByRole("button", { name: "Create alias" }).first().click();
     await page.getByLabel("Name").fill("house:fast");
-    const target = page.getByLabel("Model", { exact: true });
-    await target.fill("nobody/none");
+    const way = page.getByLabel("Models", { exact: true });
+    const target = page.getByLabel("Conditions", { exact: true });
+    await way.selectOption("By conditions");
+    await target.fill('["nobody/none"]');
     await page.getByRole("dialog").getByRole("button", { name: "Create alias" }).click();
     await page.getByText("is not in the catalog", { exact: false }).waitFor();
-    await target.fill("sandbox/chat:free, acme/large");
+    await target.fill("");
+    await way.selectOption("One model, or several in order");
+    await pick(page, "Catalog", /^acme\/large/);
+    await pick(page, "Catalog", /^sandbox\/chat:free/, "chat:free");
+    await page.getByRole("button", { name: "Move sandbox/chat:free up" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Create alias" }).click();
     await page.getByText("sandbox/chat:free, then acme/large").waitFor();
     const row = page.getByRole("row").filter({ hasText: "house:fast" });
-    const edit = async (entries: readonly object[]): Promise<void> => {
-      await act(row, "Edit");
-      await target.fill(JSON.stringify(entries));
-      await page.getByRole("button", { name: "Save alias" }).click();
-    };
+    const save = (): Promise<void> => page.getByRole("button", { name: "Save alias" }).click();
     const [large, free] = [{ model: "acme/large" }, { model: "sandbox/chat:free" }];
-    await edit([
-      { ...free, weight: 9 },
-      { ...large, weight: 1 },
-    ]);
-    await row.getByText("sandbox/chat:free, 90 %").waitFor();
-    await row.getByText("acme/large, 10 %").waitFor();
-    await edit([{ ...large, when: { tag: "beta", header: { "x-team": "research" } } }, free]);
-    await row.getByText("if tag is beta and header x-team is research: acme/large").waitFor();
-    await row.getByText("otherwise: sandbox/chat:free").waitFor();
+    await act(row, "Edit");
+    await way.selectOption("Several, by weight");
+    await page.getByLabel("Weight of sandbox/chat:free").fill("9");
+    await page.getByText("90 % of the requests").waitFor();
     expect(screen.problems.splice(0)).toEqual(["400 POST /api/v1/aliases"]);
     await expectSound(screen);
+    await save();
+    await row.getByText("sandbox/chat:free, 90 %").waitFor();
+    await row.getByText("acme/large, 10 %").waitFor();
+    await act(row, "Edit");
+    await way.selectOption("By conditions");
+    const condition = { tag: "beta", header: { "x-team": "research" } };
+    await target.fill(JSON.stringify([{ ...large, when: condition }, free]));
+    await save();
+    await row.getByText("if tag is beta and header x-team is research: acme/large").waitFor();
+    await row.getByText("otherwise: sandbox/chat:free").waitFor();
     await act(row, "Delete");
     await page.getByRole("button", { name: "Delete alias" }).click();
     await page.getByText("No alias yet.", { exact: false }).waitFor();
@@ -124,8 +131,8 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
   test("routing shows candidates and excluded providers before sending, and an order set by keyboard", async () => {
     const screen = await scene.open("developer", "/routing");
     const { page } = screen;
-    await page.getByLabel("Model").fill("acme/large");
-    await page.getByLabel("Never these providers").fill("nobody");
+    await pick(page, "Model", /^acme\/large/);
+    await pick(page, "Never these providers", /^Sandbox/);
     await tabTo(page, "Show the order");
     await page.keyboard.press("Enter");
     const candidates = page.getByRole("group", { name: "Candidates" }).getByRole("row");
@@ -143,7 +150,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await page.getByRole("button", { name: "Show the order" }).click();
     await page.getByRole("cell", { name: /order/ }).first().waitFor();
     expect(await places()).toEqual(["acme", "broken"]);
-    await page.getByLabel("Only these providers").fill("acme");
+    await pick(page, "Only these providers", /acme/);
     await page.getByRole("button", { name: "Show the order" }).click();
     await page.getByRole("group", { name: "Left out" }).getByText("broken").waitFor();
     await expectSound(screen);
@@ -153,7 +160,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
   test("providers are dragged into an order that is saved as a preset, and no candidates are reported", async () => {
     const screen = await scene.open("developer", "/routing");
     const { page } = screen;
-    await page.getByLabel("Model").fill("acme/large");
+    await pick(page, "Model", /^acme\/large/);
     await page.getByRole("button", { name: "Add acme" }).click();
     await page.getByRole("button", { name: "Add broken" }).click();
     const items = page.getByRole("list", { name: "Order of providers" }).getByRole("listitem");

@@ -57,12 +57,15 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await page.waitForURL(/\/dashboard\/activity$/);
     // The address changes before the screen, whose code is loaded then.
     await page.getByRole("heading", { level: 1, name: "Activity" }).waitFor();
-    await page.getByLabel("Model").waitFor();
+    await page.getByRole("combobox", { name: "Model: Any model" }).waitFor();
     await settled(page);
     await page.keyboard.press("/");
-    expect(await focusedName(page)).toBe("Model");
+    const search = page.getByRole("combobox", { name: "Search models" });
+    await search.waitFor();
     await page.keyboard.type("g/?");
-    expect(await page.getByLabel("Model").inputValue()).toBe("g/?");
+    expect(await search.inputValue()).toBe("g/?");
+    await page.keyboard.press("Escape");
+    await search.waitFor({ state: "detached" });
     await page.locator("body").click({ position: { x: 2, y: 2 } });
     await page.keyboard.press("?");
     await page

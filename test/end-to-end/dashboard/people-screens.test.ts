@@ -3,7 +3,7 @@ import { codeOf } from "../../support/authenticator-app.ts";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { passwordOf, startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { act, enterWorkspace, expectSound, settled, tabTo } from "./screen.ts";
+import { act, enterWorkspace, expectSound, settled, tabTo, pick } from "./screen.ts";
 
 describe.skipIf(!hasChromium)(`member, security and account screens${missingChromium}`, () => {
   let scene: DashboardScene;
@@ -130,7 +130,9 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
       .getByRole("button", { name: "Remove" })
       .click();
     await page.getByText("Every address may use this workspace.").waitFor();
-    await page.getByLabel("Blocked providers").fill("broken");
+    await pick(page, "Blocked providers", /acme/);
+    await page.getByRole("button", { name: /^Remove Acme/ }).click();
+    await pick(page, "Blocked providers", /broken/);
     await page.getByRole("button", { name: "Save privacy" }).click();
     await page.getByText("saved").waitFor();
     expect(await scene.ask("owner", "GET", "/security/privacy")).toMatchObject({

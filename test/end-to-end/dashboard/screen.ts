@@ -203,3 +203,16 @@ export async function enterWorkspace(page: Page, name: string): Promise<void> {
   await page.getByRole("combobox", { name: /^Workspace: / }).click();
   await page.getByRole("option", { name }).click();
 }
+
+/** Chooses one of a list by its name, in the field of this name; types a text where one is given. */
+export async function pick(
+  page: Page,
+  field: string | RegExp,
+  option: string | RegExp,
+  typed?: string,
+): Promise<void> {
+  const name = typeof field === "string" ? new RegExp(`^${field}: `) : field;
+  await page.getByRole("combobox", { name }).click();
+  if (typed !== undefined) await page.keyboard.type(typed);
+  await page.getByRole("option", { name: option }).first().click();
+}

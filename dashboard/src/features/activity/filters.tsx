@@ -2,8 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { Button, Card, Input, Select } from "../../ui/parts.tsx";
+import { wordOf } from "../../lib/words.ts";
 import { keysQuery } from "../keys/api.ts";
+import { workspacesQuery } from "../operator/api.ts";
+import { useProviderNames } from "../provider-keys/provider-names.ts";
+import { useNames } from "../usage/use-names.ts";
 import type { ActivityFilters } from "./api.ts";
+import { UsedField } from "./used-field.tsx";
 import style from "./activity.module.css";
 
 const statuses = [
@@ -26,13 +31,16 @@ const ownRange = ["", "Chosen range"] as const;
 /** The range of lists that are opened without one. */
 export const defaultRange = "7d";
 
-type TextFilter = Exclude<keyof ActivityFilters, "status" | "range" | "from" | "to">;
-const furtherTexts: readonly (readonly [TextFilter, string])[] = [
+/** Filters that are typed: of one workspace all others are chosen. */
+type TextFilter = "key_id" | "error" | "app" | "session_id" | "preset_id";
+const typed: readonly (readonly [TextFilter, string])[] = [
+  ["key_id", "Key id"],
   ["error", "Error code"],
   ["app", "App"],
   ["session_id", "Session id"],
   ["preset_id", "Preset id"],
 ];
+const chosenFurther = ["error", "app", "session_id", "preset_id"] as const;
 
 /** Changes filters of the address; what is undefined is taken away. */
 export type Change = (change: Record<string, string | undefined>) => void;
@@ -96,28 +104,60 @@ function RangeField({ filters: { range, from }, onFilter }: FilterProps) {
   );
 }
 
+/** The filters behind "More filters": chosen of what was used, or typed across workspaces. */
+function FurtherFields(props: FilterProps & { acrossWorkspaces: boolean }) {
+  const presets = useNames(props.acrossWorkspaces ? [] : ["preset"]).presets;
+  return (
+    <div className={style.moreFilters}>
+      {props.acrossWorkspaces
+        ? typed.map(([name, label]) => <TextField key={name} {...props} {...{ name, label }} />)
+        : chosenFurther.map((name) => (
+            <UsedField
+              key={name}
+              {...props}
+              name={name}
+              nameOf={
+                name === "error"
+                  ? wordOf
+                  : name === "preset_id"
+                    ? (id) => presets.get(id) ?? id
+                    : undefined
+              }
+            />
+          ))}
+    </div>
+  );
+}
+
 /** The filters of a list of requests; of one workspace unless it says otherwise. */
 export function Filters({
   filters,
   onFilter,
   acrossWorkspaces = false,
 }: FilterProps & { acrossWorkspaces?: boolean }) {
-  const further = acrossWorkspaces
-    ? ([["key_id", "Key id"], ...furtherTexts] as const)
-    : furtherTexts;
-  const [isOpen, setOpen] = useState(further.some(([name]) => filters[name] !== undefined));
+  const [isOpen, setOpen] = useState(
+    typed.some(([name]) => (acrossWorkspaces || name !== "key_id") && filters[name] !== undefined),
+  );
+  const providerName = useProviderNames();
+  const workspaces = useQuery({
+    ...workspacesQuery(undefined),
+    enabled: acrossWorkspaces && filters.workspace_id !== undefined,
+  });
+  const workspaceName = (id: string): string =>
+    workspaces.data?.data.find((each) => each.id === id)?.name ?? id;
+  const shared = { filters, onFilter, acrossWorkspaces };
   return (
     <Card>
       <div className={style.filterBar} data-open={isOpen}>
-        <div className={style.furtherOnPhone}>
-          <TextField name="model" label="Model" {...{ filters, onFilter }} />
+        <div className={style.furtherOnPhone} data-filter>
+          <UsedField name="model" {...shared} />
         </div>
         <div className={style.furtherOnPhone}>
-          <TextField name="provider" label="Provider" {...{ filters, onFilter }} />
+          <UsedField name="provider" nameOf={providerName} {...shared} />
         </div>
         <div className={style.furtherOnPhone}>
           {acrossWorkspaces ? (
-            <TextField name="workspace_id" label="Workspace id" {...{ filters, onFilter }} />
+            <UsedField name="workspace_id" nameOf={workspaceName} {...shared} />
           ) : (
             <KeyField {...{ filters, onFilter }} />
           )}
@@ -133,13 +173,7 @@ export function Filters({
           {isOpen ? "Fewer filters" : "More filters"}
         </Button>
       </div>
-      {isOpen ? (
-        <div className={style.moreFilters}>
-          {further.map(([name, label]) => (
-            <TextField key={name} {...{ name, label, filters, onFilter }} />
-          ))}
-        </div>
-      ) : null}
+      {isOpen ? <FurtherFields {...shared} /> : null}
     </Card>
   );
 }

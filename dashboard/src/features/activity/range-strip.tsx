@@ -3,6 +3,7 @@ import { count, localTime, requestCost, usd, utc } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Awaiting, Card, Loaded, Problem, Stale } from "../../ui/parts.tsx";
 import { type ActivityFilters, type Failures, type Histogram, failuresQuery } from "./api.ts";
+import { useProviderNames } from "../provider-keys/provider-names.ts";
 import type { Change } from "./filters.tsx";
 import style from "./activity.module.css";
 
@@ -84,6 +85,7 @@ const failuresShown = 6;
 
 /** Failures by provider and code, as buttons that filter the list, and refused requests by reason. */
 function FailureList({ failures, onFilter }: { failures: Failures; onFilter: Change }) {
+  const nameOf = useProviderNames();
   const groups = new Map<string, Failures["data"][number]>();
   for (const row of failures.data) {
     const name = `${row.provider} ${row.code ?? row.status}`;
@@ -105,7 +107,7 @@ function FailureList({ failures, onFilter }: { failures: Failures; onFilter: Cha
               onFilter({ provider: provider ?? undefined, status, error: code ?? undefined })
             }
           >
-            {`${count(requests)} × ${provider ?? "no provider"}: ${wordOf(code ?? status)}`}
+            {`${count(requests)} × ${provider === null ? "no provider" : nameOf(provider)}: ${wordOf(code ?? status)}`}
           </button>
         </li>
       ))}

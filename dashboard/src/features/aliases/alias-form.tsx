@@ -3,7 +3,8 @@ import { useState } from "react";
 import { Form } from "../../ui/form.tsx";
 import { Field, Input } from "../../ui/parts.tsx";
 import { type Alias, changeAlias, createAlias } from "./api.ts";
-import { TargetField, targetOf, textOf } from "./target-field.tsx";
+import { targetOf, textOf } from "./target.ts";
+import { TargetField } from "./target-field.tsx";
 
 /** Creates an alias of the workspace, or changes one. */
 export function AliasForm({ alias, onDone }: { alias?: Alias | undefined; onDone: () => void }) {

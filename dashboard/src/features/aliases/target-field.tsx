@@ -1,54 +1,144 @@
-import { TextArea, listOf } from "../../ui/form.tsx";
-import { Field } from "../../ui/parts.tsx";
-import type { AliasTarget } from "./api.ts";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { TextArea } from "../../ui/form.tsx";
+import { Button, Field, Input, Select } from "../../ui/parts.tsx";
+import { Picker } from "../../ui/picker.tsx";
+import style from "../../ui/ui.module.css";
+import { reachableQuery } from "../models/api.ts";
+import { choiceOf } from "../models/model-choice.ts";
+import { OrderList } from "../routing/order-list.tsx";
+import { type Way, type Weighted, textIn, wayOf, weightedOf } from "./target.ts";
 
-/** Returns the target of an alias as text: a model, models with commas, or JSON. */
-export const textOf = (target: unknown): string =>
-  typeof target === "string"
-    ? target
-    : Array.isArray(target) && target.every((each) => typeof each === "string")
-      ? target.join(", ")
-      : target === undefined
-        ? ""
-        : JSON.stringify(target, null, 2);
+const ways: readonly (readonly [Way, string])[] = [
+  ["order", "One model, or several in order"],
+  ["weight", "Several, by weight"],
+  ["condition", "By conditions"],
+];
 
-function parsed(json: string): AliasTarget {
-  try {
-    return JSON.parse(json) as AliasTarget;
-  } catch (cause) {
-    const reason = cause instanceof Error ? ` ${cause.message}` : "";
-    throw new Error(`Model: this begins like JSON and is none.${reason}`, { cause });
-  }
-}
-
-/** Returns the same as a value. Throws where it begins like JSON and is none. */
-export function targetOf(text: string): AliasTarget {
-  if (/^\s*[[{]/.test(text)) return parsed(text);
-  const models = listOf(text);
-  const [first, ...others] = models;
-  return first !== undefined && others.length === 0 ? first : models;
-}
-
-/** The models that an alias means, as text. */
-export const TargetField = ({
-  value,
-  onChange,
-}: {
+interface FieldProps {
   value: string;
   onChange: (text: string) => void;
-}) => (
-  <Field
-    label="Model"
-    hint='Several with commas are asked in order. Weights as JSON: [{"model": "acme/a", "weight": 9}, ...]; conditions with "when": {"tag": "beta"}, or key, header, metadata.'
-  >
-    {(id) => (
-      <TextArea
-        id={id}
-        value={value}
-        required
-        spellCheck={false}
-        onChange={(event) => onChange(event.target.value)}
-      />
-    )}
-  </Field>
-);
+}
+
+/** Models with a weight each. */
+function Weights({
+  models,
+  onChange,
+}: {
+  models: readonly Weighted[];
+  onChange: (models: readonly Weighted[]) => void;
+}) {
+  const sum = models.reduce((total, { weight }) => total + weight, 0);
+  return (
+    <ul className={style.sortable} aria-label="Weights">
+      {models.map(({ model, weight }, index) => (
+        <li key={model}>
+          <span className={style.grow}>
+            {model}
+            <span className={style.under}>
+              {sum > 0 ? `${((weight / sum) * 100).toFixed(0)} % of the requests` : ""}
+            </span>
+          </span>
+          <span className={style.short}>
+            <Input
+              aria-label={`Weight of ${model}`}
+              type="number"
+              min="0"
+              step="any"
+              value={weight}
+              onChange={({ target }) =>
+                onChange(
+                  models.map((each, at) =>
+                    at === index ? { model, weight: Number(target.value) } : each,
+                  ),
+                )
+              }
+            />
+          </span>
+          <Button
+            look="plain"
+            aria-label={`Remove ${model}`}
+            onClick={() => onChange(models.filter((_, at) => at !== index))}
+          >
+            Remove
+          </Button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The models of an alias, found by name, in order or with weights. */
+function ChosenModels({ way, value, onChange }: FieldProps & { way: "order" | "weight" }) {
+  const catalog = useQuery(reachableQuery);
+  const models = weightedOf(value);
+  const set = (next: readonly Weighted[]): void => onChange(textIn(way, next));
+  const items = (catalog.data?.data ?? [])
+    .map(choiceOf)
+    .filter((choice) => models.every(({ model }) => model !== choice.value));
+  return (
+    <>
+      {models.length === 0 ? null : way === "weight" ? (
+        <Weights models={models} onChange={set} />
+      ) : (
+        <OrderList
+          items={models.map(({ model }) => model)}
+          label="Models in order"
+          onChange={(order) => set(order.map((model) => ({ model, weight: 1 })))}
+        />
+      )}
+      <div>
+        <Picker
+          label="Catalog"
+          value=""
+          shown={models.length === 0 ? "Choose a model" : "Add a model"}
+          groups={[{ value: "", items }]}
+          onChange={(model) => set([...models, { model, weight: 1 }])}
+          search="Search models"
+          none="No other model has that in its name."
+        />
+      </div>
+    </>
+  );
+}
+
+/** The models that an alias means: in order, by weight, or by conditions as JSON. */
+export function TargetField({ value, onChange }: FieldProps) {
+  const [way, setWay] = useState(wayOf(value));
+  return (
+    <>
+      <Field label="Models">
+        {(id) => (
+          <Select
+            id={id}
+            value={way}
+            options={ways}
+            onChange={(next) => {
+              setWay(next);
+              onChange(textIn(next, weightedOf(value)));
+            }}
+          />
+        )}
+      </Field>
+      {way === "condition" ? (
+        <Field
+          label="Conditions"
+          hint='A JSON list, whose first match counts: [{"model": "acme/a", "when": {"tag": "beta"}}, {"model": "acme/b"}]. Conditions are tag, key, header and metadata.'
+        >
+          {(id) => (
+            <TextArea
+              id={id}
+              value={value}
+              required
+              rows={8}
+              spellCheck={false}
+              onChange={(event) => onChange(event.target.value)}
+            />
+          )}
+        </Field>
+      ) : (
+        <ChosenModels way={way} value={value} onChange={onChange} />
+      )}
+    </>
+  );
+}

@@ -1,6 +1,7 @@
-import { Check, TextArea } from "../../ui/form.tsx";
+import { Check, TextArea, listOf } from "../../ui/form.tsx";
 import { Field, Input, Select } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
+import { ProvidersField } from "../provider-keys/providers-field.tsx";
 import type { Settings } from "./draft.ts";
 import own from "./playground.module.css";
 
@@ -34,14 +35,21 @@ export function SettingsForm({
   draft: Settings;
   onChange: (change: Partial<Settings>) => void;
 }) {
-  const text = (name: "temperature" | "maxTokens" | "only" | "ignore") => (id: string) => (
+  const providers = (name: "only" | "ignore", label: string) => (
+    <ProvidersField
+      label={label}
+      value={listOf(draft[name])}
+      onChange={(ids) => onChange({ [name]: ids.join(", ") })}
+    />
+  );
+  const text = (name: "temperature" | "maxTokens") => (id: string) => (
     <Input
       id={id}
       value={draft[name]}
       onChange={(event) => onChange({ [name]: event.target.value })}
-      {...(name === "temperature" || name === "maxTokens"
-        ? { type: "number", min: "0", step: "any" }
-        : {})}
+      type="number"
+      min="0"
+      step="any"
     />
   );
   const code = (name: "tools" | "schema") => (id: string) => (
@@ -98,12 +106,8 @@ export function SettingsForm({
             />
           )}
         </Field>
-        <Field label="Only these providers" hint="Ids with commas.">
-          {text("only")}
-        </Field>
-        <Field label="Never these providers" hint="Ids with commas.">
-          {text("ignore")}
-        </Field>
+        {providers("only", "Only these providers")}
+        {providers("ignore", "Never these providers")}
       </div>
       {draft.format === "json_schema" ? (
         <Field label="Schema of the answer" hint="JSON schema.">

@@ -16,10 +16,13 @@ import {
   Select,
   Status,
 } from "../../ui/parts.tsx";
-import { Check, Form, TextArea, listOf } from "../../ui/form.tsx";
+import { Check, Form, TextArea } from "../../ui/form.tsx";
+import { Picker } from "../../ui/picker.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { modelsQuery } from "../models/api.ts";
+import { useModelChoices } from "../playground/model-choices.ts";
+import { ProvidersField } from "../provider-keys/providers-field.tsx";
 import { type Explanation, type Rules, explain, noRules, providerOf, savePreset } from "./api.ts";
 import { OrderList } from "./order-list.tsx";
 
@@ -45,17 +48,6 @@ function RulesForm({
   onChange: (rules: Rules) => void;
 }) {
   const set = (changes: Partial<Rules>): void => onChange({ ...rules, ...changes });
-  const list = (name: "only" | "ignore", label: string, hint: string) => (
-    <Field label={label} hint={hint}>
-      {(id) => (
-        <Input
-          id={id}
-          defaultValue={rules[name].join(", ")}
-          onBlur={(event) => set({ [name]: listOf(event.target.value) })}
-        />
-      )}
-    </Field>
-  );
   const free = providers.filter((provider) => !rules.order.includes(provider));
   return (
     <div className={style.form}>
@@ -65,8 +57,16 @@ function RulesForm({
             <Select id={id} value={rules.sort} options={sorts} onChange={(sort) => set({ sort })} />
           )}
         </Field>
-        {list("only", "Only these providers", "Ids, separated by commas.")}
-        {list("ignore", "Never these providers", "Ids, separated by commas.")}
+        <ProvidersField
+          label="Only these providers"
+          value={rules.only}
+          onChange={(only) => set({ only })}
+        />
+        <ProvidersField
+          label="Never these providers"
+          value={rules.ignore}
+          onChange={(ignore) => set({ ignore })}
+        />
         <Field label="Highest input price, 1M tokens" hint="USD">
           {(id) => (
             <Input
@@ -249,11 +249,12 @@ function SaveAsPreset({ model, rules }: { model: string; rules: Rules }) {
 export function RoutingPage() {
   const mayWrite = useScope("write:presets");
   const { data: catalog } = useQuery(modelsQuery);
-  const [model, setModel] = useState("");
+  const { groups, suggested } = useModelChoices();
+  const [chosen, setModel] = useState("");
+  const model = chosen || suggested;
   const [message, setMessage] = useState("Hello");
   const [outputMax, setOutputMax] = useState("");
   const [rules, setRules] = useState<Rules>(noRules);
-  const ids = catalog?.data.map(({ id }) => id) ?? [];
   const record = catalog?.data.find(({ id }) => id === model);
   const ask = useMutation({
     mutationFn: () =>
@@ -275,20 +276,17 @@ export function RoutingPage() {
       <PageHead title="Routing" />
       <Card title="Request">
         <Form action="Show the order" work={ask} onSubmit={() => ask.mutate()}>
-          <datalist id="routing-models">
-            {ids.slice(0, 2_000).map((id) => (
-              <option key={id} value={id} />
-            ))}
-          </datalist>
           <div className={style.grid}>
             <Field label="Model">
-              {(id) => (
-                <Input
-                  id={id}
-                  list="routing-models"
-                  required
+              {() => (
+                <Picker
+                  label="Model"
                   value={model}
-                  onChange={(event) => setModel(event.target.value)}
+                  shown={model === "" ? "Choose a model" : model}
+                  groups={groups}
+                  onChange={setModel}
+                  search="Search models"
+                  none="No model has that in its name."
                 />
               )}
             </Field>

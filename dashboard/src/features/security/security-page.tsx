@@ -15,7 +15,7 @@ import {
   Moment,
   Name,
 } from "../../ui/parts.tsx";
-import { Check, Confirm, Form, TextArea, listOf } from "../../ui/form.tsx";
+import { Check, Confirm, Form } from "../../ui/form.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import {
@@ -27,6 +27,7 @@ import {
   rangesQuery,
   removeRange,
 } from "./api.ts";
+import { ProvidersField } from "../provider-keys/providers-field.tsx";
 import { AuditLog } from "./audit.tsx";
 
 const words = {
@@ -158,7 +159,7 @@ function keepingHint({ privacy, zdr }: { privacy: Privacy; zdr: boolean }): stri
 function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolean }) {
   const queries = useQueryClient();
   const [zdr, setZdr] = useState(privacy.zdr);
-  const [blocked, setBlocked] = useState(privacy.blocked_providers.join(", "));
+  const [blocked, setBlocked] = useState<readonly string[]>(privacy.blocked_providers);
   const [keeps, setKeeps] = useState(privacy.keep_contents);
   const [isAsking, setAsking] = useState(false);
   const keepsThen = keeps && !zdr;
@@ -167,7 +168,7 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
     mutationFn: () =>
       changePrivacy({
         zdr,
-        blocked_providers: listOf(blocked),
+        blocked_providers: [...blocked],
         ...(isChanged && { keep_contents: keepsThen }),
       }),
     onSuccess(saved) {
@@ -199,19 +200,13 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
           onChange={setKeeps}
           hint={keepingHint({ privacy, zdr })}
         />
-        <Field
+        <ProvidersField
           label="Blocked providers"
-          hint="Ids, separated by commas. They never serve this workspace."
-        >
-          {(id) => (
-            <TextArea
-              id={id}
-              value={blocked}
-              readOnly={!mayWrite}
-              onChange={(event) => setBlocked(event.target.value)}
-            />
-          )}
-        </Field>
+          hint="They never serve this workspace."
+          value={blocked}
+          onChange={setBlocked}
+          readOnly={!mayWrite}
+        />
       </Form>
       <Confirm
         title="Delete kept prompts and answers"

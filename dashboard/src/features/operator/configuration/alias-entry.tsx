@@ -2,7 +2,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { Form, TextArea, listOf } from "../../../ui/form.tsx";
 import { Field, Input, Select } from "../../../ui/parts.tsx";
-import { TargetField, targetOf, textOf } from "../../aliases/target-field.tsx";
+import { targetOf, textOf } from "../../aliases/target.ts";
+import { TargetField } from "../../aliases/target-field.tsx";
 import { type Entry, putEntry } from "./configuration-api.ts";
 
 /** A name of the operator's for a model, for fallbacks in order, or for a weighted choice. */

@@ -1,0 +1,44 @@
+import { lazy } from "react";
+import { LazyPopup } from "../../ui/lazy-popup.tsx";
+import { PickerFace } from "../../ui/picker.tsx";
+import pickerStyle from "../../ui/picker.module.css";
+import type { Change } from "./filters.tsx";
+import type { ActivityFilters } from "./api.ts";
+import { type UsedFilter, usedFilters } from "./used-filters.ts";
+
+const load = () => import("./used-popup.tsx");
+const Popup = lazy(async () => ({ default: (await load()).UsedPopup }));
+
+/** Chooses a filter from what the requests of the range have, by name and with their number. */
+export function UsedField({
+  name,
+  nameOf,
+  filters,
+  onFilter,
+  acrossWorkspaces,
+}: {
+  name: UsedFilter;
+  /** The name of a value; where it is not known, the value itself. */
+  nameOf?: ((value: string) => string) | undefined;
+  filters: ActivityFilters;
+  onFilter: Change;
+  acrossWorkspaces: boolean;
+}) {
+  const { label, any } = usedFilters[name];
+  const value = filters[name] ?? "";
+  const shown = value === "" ? any : (nameOf?.(value) ?? value);
+  return (
+    <LazyPopup
+      load={load}
+      role="combobox"
+      aria-expanded="false"
+      aria-haspopup="listbox"
+      aria-controls={undefined}
+      className={pickerStyle["trigger"]}
+      aria-label={`${label}: ${shown}`}
+    >
+      <PickerFace shown={shown} />
+      <Popup {...{ name, nameOf, shown, filters, onFilter, acrossWorkspaces }} />
+    </LazyPopup>
+  );
+}

@@ -1,0 +1,119 @@
+import { useQuery } from "@tanstack/react-query";
+import { count } from "../../lib/format.ts";
+import { wordOf } from "../../lib/words.ts";
+import type { Choice } from "../../ui/picker.tsx";
+import { PickerPopup } from "../../ui/picker-popup.tsx";
+import { serviceUsageQuery, workspacesQuery } from "../operator/api.ts";
+import { type UsageGroup, type UsageRow, totalsOf, usageQuery } from "../usage/api.ts";
+import { type ActivityFilters, failuresQuery } from "./api.ts";
+import type { Change } from "./filters.tsx";
+import { type UsedFilter, usedFilters } from "./used-filters.ts";
+
+/** What the API groups usage by for a filter, and the value of a row. */
+const groups: Readonly<
+  Partial<Record<UsedFilter, readonly [UsageGroup, (row: UsageRow) => string]>>
+> = {
+  model: ["model", ({ model }) => model ?? ""],
+  provider: ["provider", ({ provider }) => provider ?? ""],
+  app: ["app", ({ app }) => app ?? ""],
+  session_id: ["session", ({ session_id: session }) => session ?? ""],
+  preset_id: ["preset", ({ preset_id: preset }) => preset ?? ""],
+};
+const serviceGroups = {
+  model: "model",
+  provider: "provider",
+  workspace_id: "workspace",
+} as const;
+type ServiceFilter = keyof typeof serviceGroups;
+
+/** A value of a filter, with the number of its requests. */
+type Used = readonly [value: string, requests: number];
+
+interface Wanted {
+  name: UsedFilter;
+  filters: ActivityFilters;
+}
+
+/** The values that requests of this workspace have in the range, those of most requests first. */
+function useOwn({ name, filters: { range, from, to } }: Wanted, enabled: boolean) {
+  const [group, valueOf] = groups[name] ?? [];
+  const usage = useQuery({
+    ...usageQuery({ range: { range, from, to }, group }),
+    enabled: enabled && group !== undefined,
+  });
+  const failures = useQuery({
+    ...failuresQuery({ range, from, to }),
+    enabled: enabled && name === "error",
+  });
+  const codes = new Map<string, number>();
+  for (const { code, requests } of failures.data?.data ?? [])
+    if (code !== null) codes.set(code, (codes.get(code) ?? 0) + requests);
+  const used: readonly Used[] =
+    valueOf === undefined
+      ? [...codes]
+      : [...totalsOf(usage.data?.data ?? [], { figure: "requests", nameOf: valueOf })];
+  return { used, isLoading: usage.isLoading || failures.isLoading };
+}
+
+/** The same of every workspace, over the last 30 days. */
+function useService(name: UsedFilter, enabled: boolean) {
+  const group = Object.hasOwn(serviceGroups, name)
+    ? serviceGroups[name as ServiceFilter]
+    : undefined;
+  const usage = useQuery({
+    ...serviceUsageQuery(group ?? "model"),
+    enabled: enabled && group !== undefined,
+  });
+  const used: readonly Used[] = (usage.data?.data ?? []).map(({ id, requests }) => [id, requests]);
+  return { used, isLoading: usage.isLoading };
+}
+
+/** The list that a filter is chosen from. */
+export function UsedPopup({
+  name,
+  nameOf,
+  shown,
+  filters,
+  onFilter,
+  acrossWorkspaces,
+}: Wanted & {
+  nameOf: ((value: string) => string) | undefined;
+  shown: string;
+  onFilter: Change;
+  acrossWorkspaces: boolean;
+}) {
+  const { label, any, all } = usedFilters[name];
+  const own = useOwn({ name, filters }, !acrossWorkspaces);
+  const service = useService(name, acrossWorkspaces);
+  const workspaces = useQuery({
+    ...workspacesQuery(undefined),
+    enabled: name === "workspace_id",
+  });
+  const textOf = (value: string): string =>
+    name === "error"
+      ? wordOf(value)
+      : (workspaces.data?.data.find(({ id }) => id === value)?.name ?? nameOf?.(value) ?? value);
+  const { used, isLoading } = acrossWorkspaces ? service : own;
+  const items = used
+    .filter(([value]) => value !== "")
+    .map(([value, requests]): Choice => {
+      const text = textOf(value);
+      return {
+        value,
+        label: text,
+        note: text === value ? "" : value,
+        price: `${count(requests)} requests`,
+      };
+    });
+  return (
+    <PickerPopup
+      label={label}
+      value={filters[name] ?? ""}
+      shown={shown}
+      groups={[{ value: "", items: [{ value: "", label: any, note: "" }, ...items] }]}
+      onChange={(value) => onFilter({ [name]: value || undefined })}
+      search={`Search ${all}`}
+      none={isLoading ? "Loading" : `No request of this range has such a ${label.toLowerCase()}.`}
+    />
+  );
+}
