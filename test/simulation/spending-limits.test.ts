@@ -215,7 +215,7 @@ async function serve(
     amountNano: price === undefined || !isPaid(candidate) ? 0n : chargeFor(price, usage),
     tags: () => tagsOf(key, parent),
     alongside: () => ({ inserts: [], adds: [] }),
-  });
+  }).durable;
   return posted.ok ? posted : { chargedNano: 0n, uncollectedNano: 0n };
 }
 

@@ -150,7 +150,7 @@ class History {
       };
       await this.meet(
         fate,
-        () => ledger.post(request),
+        () => ledger.post(request).durable,
         () => model.post(hold, amount),
       );
       model.void(hold);

@@ -123,7 +123,7 @@ test("monthly credits expire at the end of the month; top-ups and open holds kee
   await give("txn_3", 5n);
   await monthlyCredits.run();
   expect([monthly("ws_free"), ledger.book.workspace("ws_free").topupNano]).toEqual([33n, 7n]);
-  await ledger.post({ holdId: "gen_1", amountNano: 10n, alongside: nothing });
+  await ledger.post({ holdId: "gen_1", amountNano: 10n, alongside: nothing }).durable;
   await monthlyCredits.run();
   expect([monthly("ws_free"), ledger.book.workspace("ws_free").topupNano, errors]).toEqual([
     5n,

@@ -43,7 +43,7 @@ function start() {
       return outcome.ok ? { holdId, heldNano: outcome.heldNano } : outcome.reason;
     },
     post: (holdId: string, amounts: { amountNano?: bigint; byokNano?: bigint }) =>
-      ledger.post({ holdId, amountNano: 0n, alongside: () => nothing, ...amounts }),
+      ledger.post({ holdId, amountNano: 0n, alongside: () => nothing, ...amounts }).durable,
   };
 }
 

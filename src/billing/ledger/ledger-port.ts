@@ -49,8 +49,8 @@ export interface LedgerPort extends Purse {
    * stream asks between its events.
    */
   grow(holdId: string, toNano: bigint): bigint | Promise<bigint>;
-  /** Charges a hold and frees the rest. Resolves when the charge is durable. */
-  post(request: PostRequest): Promise<PostOutcome>;
+  /** Charges a hold and frees the rest. */
+  post<Rows extends CommitUnit>(request: PostRequest<Rows>): Posting<Rows>;
   /** Frees a hold without a charge. */
   void(holdId: string): "ok" | "already_settled";
   /** Reads the spend of a budget, before the budget limits holds. */
@@ -81,7 +81,7 @@ export interface Purse {
  * The settlement of a hold: the cost of the request, and the rows that are committed with its
  * charge.
  */
-export interface PostRequest {
+export interface PostRequest<Rows extends CommitUnit = CommitUnit> {
   holdId: string;
   /**
    * The cost of the usage. The part above the hold is charged as far as the balance and the limits
@@ -97,9 +97,9 @@ export interface PostRequest {
   tags?: (() => readonly string[]) | undefined;
   /**
    * Returns the rows that are committed together with the charge, such as the generation record and
-   * its counters.
+   * its counters. Called again where another amount is charged than was first intended.
    */
-  alongside: (posted: PostedCharge) => CommitUnit;
+  alongside: (posted: PostedCharge) => Rows;
 }
 
 /** A charge that was posted. */
@@ -111,6 +111,17 @@ export interface PostedCharge {
   uncollectedNano: bigint;
   heldNano: bigint;
   balanceAfterNano: bigint;
+}
+
+/** A charge that is being written to the database. */
+export interface Posting<Rows extends CommitUnit = CommitUnit> {
+  /**
+   * The charge with its rows: at once where the ledger decides alone, otherwise once the gateways
+   * that share it have agreed; undefined before, and where the hold was posted or voided before.
+   */
+  readonly charge: (PostedCharge & { readonly rows: Rows }) | undefined;
+  /** Resolves when the charge is durable. Rejects where nothing was charged. */
+  readonly durable: Promise<PostOutcome>;
 }
 
 /** The posted charge, or a refusal where the hold was posted or voided before. */

@@ -51,7 +51,8 @@ async function runRow(
     }
     case "post":
       return outcomeText(
-        await ledger.post({ holdId: id, amountNano: BigInt(rest[0] ?? "0"), alongside: nothing }),
+        await ledger.post({ holdId: id, amountNano: BigInt(rest[0] ?? "0"), alongside: nothing })
+          .durable,
       );
     case "void":
       return ledger.void(id);
@@ -150,7 +151,8 @@ describe("Ledger", () => {
       keyLimit: null,
       ceilingNano: 50n,
     });
-    const posted = await ledger.post({ holdId: "gen_1", amountNano: 130n, alongside: nothing });
+    const posted = await ledger.post({ holdId: "gen_1", amountNano: 130n, alongside: nothing })
+      .durable;
     expect(posted).toMatchObject({
       ok: true,
       chargedNano: 100n,
@@ -180,7 +182,7 @@ describe("Ledger", () => {
     });
     commits.failNext = true;
     await expect(
-      ledger.post({ holdId: "gen_1", amountNano: 40n, alongside: nothing }),
+      ledger.post({ holdId: "gen_1", amountNano: 40n, alongside: nothing }).durable,
     ).rejects.toThrow("refused");
     expect(availableOf(ledger.book.workspace("ws"))).toBe(100n);
     expect(ledger.openHoldCount).toBe(0);
@@ -238,7 +240,7 @@ test("random histories never take a balance below zero, and balances equal the s
                 amountNano: BigInt("amount" in action ? action.amount : 10),
                 alongside: nothing,
               })
-              .catch(() => undefined);
+              .durable.catch(() => undefined);
             commits.failNext = false;
           }
         }
@@ -278,7 +280,7 @@ test("a hold, a charge and a refused charge of a key also count for its parent k
     { ok: false, reason: "key_limit" },
   ]);
   expect(ledger.book.key("parent").heldNano).toBe(100n);
-  await ledger.post({ holdId: "gen_1", amountNano: 60n, alongside: nothing });
+  await ledger.post({ holdId: "gen_1", amountNano: 60n, alongside: nothing }).durable;
   expect([spent("a"), spent("b"), spent("parent"), ledger.book.key("parent").heldNano]).toEqual([
     60n,
     0n,
@@ -287,7 +289,7 @@ test("a hold, a charge and a refused charge of a key also count for its parent k
   ]);
   commits.failNext = true;
   await expect(
-    ledger.post({ holdId: "gen_2", amountNano: 30n, alongside: nothing }),
+    ledger.post({ holdId: "gen_2", amountNano: 30n, alongside: nothing }).durable,
   ).rejects.toThrow("refused");
   expect([
     spent("b"),
@@ -313,6 +315,6 @@ test("a charge allows later commits to follow while other holds are open, but no
   for (const holdId of ["r1", "r2"])
     ledger.reserve({ holdId, workspaceId: "ws", keyId: "key", ceilingNano: 0n, keyLimit: null });
   for (const holdId of ["r1", "r2"])
-    await ledger.post({ holdId, amountNano: 0n, alongside: nothing });
+    await ledger.post({ holdId, amountNano: 0n, alongside: nothing }).durable;
   expect(told).toEqual([true, false]);
 });

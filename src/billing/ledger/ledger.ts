@@ -23,6 +23,7 @@ import {
   type CreditRequest,
   type LedgerPort,
   type PostedCharge,
+  type Posting,
   type PostOutcome,
   type PostRequest,
   type Taken,
@@ -62,6 +63,11 @@ interface Bound {
 }
 
 const noTags = (): readonly string[] => [];
+
+const settledBefore: Posting<never> = {
+  charge: undefined,
+  durable: Promise.resolve({ ok: false, reason: "already_settled" }),
+};
 
 const noSenders: readonly Sender[] = [];
 
@@ -179,12 +185,12 @@ export class Ledger implements LedgerPort {
   }
 
   /**
-   * Charges a hold and frees the rest. Resolves when the charge is durable. Rejects when the
-   * database refused it; then nothing is charged, and the balances are as before.
+   * Charges a hold and frees the rest. Where the database refuses the charge, nothing is charged,
+   * and the balances are as before.
    */
-  post(request: PostRequest): Promise<PostOutcome> {
+  post<Rows extends CommitUnit>(request: PostRequest<Rows>): Posting<Rows> {
     const hold = this.release(request.holdId);
-    if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
+    if (hold === undefined) return settledBefore;
     const account = this.book.workspace(hold.workspaceId);
     const balanceNano = balanceOf(account);
     const use = { workspaceId: hold.workspaceId, tags: request.tags ?? noTags, day: hold.day };
@@ -214,6 +220,7 @@ export class Ledger implements LedgerPort {
       this.budgets?.spend(use, -chargedNano);
       throw error;
     };
+    let charge: Posting<Rows>["charge"];
     try {
       const {
         workspaceId,
@@ -229,16 +236,18 @@ export class Ledger implements LedgerPort {
         nowMs,
       });
       const alongside = request.alongside(posted);
+      charge = { ...posted, rows: alongside };
       const unit: CommitUnit = {
         inserts: rows.inserts.concat(alongside.inserts),
         adds: rows.adds.concat(alongside.adds),
       };
       const outcome: PostOutcome = { ok: true, ...posted };
-      return this.commits
+      const durable = this.commits
         .commit(unit, { moreMayFollow: this.holds.size > 0 })
         .then(() => outcome, undo);
+      return { charge, durable };
     } catch (error) {
-      return Promise.reject(error).catch(undo);
+      return { charge, durable: Promise.reject(error).catch(undo) };
     }
   }
 

@@ -300,7 +300,7 @@ class History {
       holdId,
       amountNano,
       alongside: () => ({ inserts: [], adds: [] }),
-    });
+    }).durable;
     if (posted.ok) this.model.spentNano += posted.chargedNano;
   }
 

@@ -8,7 +8,7 @@ import {
   type PriceRow,
   type PriceVector,
 } from "../../billing/ledger/price.ts";
-import type { PostedCharge } from "../../billing/ledger/ledger-port.ts";
+import type { PostedCharge, Posting } from "../../billing/ledger/ledger-port.ts";
 import {
   generationRow,
   type AttemptRecord,
@@ -116,21 +116,22 @@ export async function settle(
   const amountNano = free || price === undefined ? 0n : chargeFor(price, usage);
   const listedNano = listedNanoOf(settlement, priced);
   const posting = post(deps, { settlement, priced, amountNano, listedNano });
-  if (amountNano > 0n || listedNano > 0n || posting.record === undefined) {
+  if (amountNano > 0n || listedNano > 0n || posting.charge === undefined) {
     try {
       await posting.durable;
     } catch (error) {
-      keepUncollected(deps, { settlement, priced, amountNano, posted: posting.posted });
+      keepUncollected(deps, { settlement, priced, amountNano, posted: posting.charge });
       throw refused(error, { deps, call });
     }
   } else
     posting.durable.catch((error: unknown) => {
-      keepUncollected(deps, { settlement, priced, amountNano, posted: posting.posted });
+      keepUncollected(deps, { settlement, priced, amountNano, posted: posting.charge });
       deps.observer.settlementFailed(error, call.generationId);
     });
   const settledMs = deps.clock.monotonicMs();
-  const { record, posted } = posting;
-  if (record !== undefined) {
+  const { charge: posted } = posting;
+  if (posted !== undefined) {
+    const { record } = posted.rows;
     const { startedMs, firstSendMs, firstContentMs, upstreamEndMs } = settlement.timing;
     deps.observer.settled(record, {
       startedMs,
@@ -177,15 +178,9 @@ export function withAnswer<Ended extends Settlement & { answer: WholeAnswer }>(
 const chargedRows = ({ call, rows }: Settlement, posted: PostedCharge): CommitUnit["inserts"] =>
   rows?.(posted) ?? (call.line === undefined ? [] : [call.line.rowOf(undefined, call)]);
 
-/** A charge that is being written to the database. */
-interface Posting {
-  /**
-   * The charge and its record, as soon as the ledger knows them; undefined where the hold was
-   * settled before.
-   */
-  posted: PostedCharge | undefined;
-  record: GenerationRecord | undefined;
-  durable: Promise<unknown>;
+/** The rows of a settlement, with the record that one of them has. */
+interface SettlementRows extends CommitUnit {
+  record: GenerationRecord;
 }
 
 /** Charges the hold, and passes the charge, the record and their counters to the database. */
@@ -197,16 +192,15 @@ function post(
     amountNano,
     listedNano,
   }: { settlement: Settlement; priced: Priced; amountNano: bigint; listedNano: bigint },
-): Posting {
+): Posting<SettlementRows> {
   const {
     candidate: { credential },
     call: { generationId },
   } = settlement;
-  const posting: Posting = { posted: undefined, record: undefined, durable: settledBefore };
   const served = { ledger: deps.ledger, candidates: [settlement.candidate] };
   const share = shareOf(settlement.call, served);
   let counted: ReturnType<ProviderKeys["settle"]> | undefined;
-  posting.durable = deps.ledger.post({
+  const posting = deps.ledger.post<SettlementRows>({
     holdId: generationId,
     amountNano,
     tags: () => tagsOf(settlement.call, { ...served, share }),
@@ -215,8 +209,6 @@ function post(
     alongside: (posted) => {
       const record = generationRecord(deps, { settlement, posted, priced });
       noteShare(record, share);
-      posting.posted = posted;
-      posting.record = record;
       const senders = sendersOf(settlement.call, served);
       const usage = usageAdds(record);
       const adds =
@@ -224,10 +216,10 @@ function post(
           ? usage
           : [...usage, ...senderAdds(record, senders), ...customerAdds(record)];
       const inserts = [generationRow(record), ...chargedRows(settlement, posted)];
-      if (credential === undefined) return { inserts, adds };
-      // The ledger calls this again where it charges another amount than it first intended.
+      if (credential === undefined) return { record, inserts, adds };
+      // Counted once, also where the ledger asks for the rows again.
       counted ??= deps.providerKeys.settle(generationId, credential, listedNano);
-      return { inserts, adds: [...adds, ...counted.adds] };
+      return { record, inserts, adds: [...adds, ...counted.adds] };
     },
   });
   // A key is given back what the database refused to write.
@@ -268,8 +260,6 @@ function keepUncollected(
     alongside: { inserts: [generationRow(record)], adds: usageAdds(record) },
   });
 }
-
-const settledBefore: Promise<void> = Promise.resolve();
 
 function refused(
   cause: unknown,

@@ -262,7 +262,7 @@ export class ToolCalls {
     const latencyMs = Math.round(clock.monotonicMs() - startedMs);
     const share = shareOf(ledger, call);
     const userAgent = this.options.hasZeroRetention(call.caller) ? undefined : call.userAgent;
-    const posting = ledger.post({
+    const { durable } = ledger.post({
       holdId: generationId,
       amountNano,
       tags: () => tagsOf(ledger, { call, share, generationId }),
@@ -281,11 +281,11 @@ export class ToolCalls {
       },
     });
     if (amountNano === 0n) {
-      posting.catch(this.options.onError);
+      durable.catch(this.options.onError);
       return { chargedNano: 0n };
     }
     try {
-      const posted = await posting;
+      const posted = await durable;
       return { chargedNano: posted.ok ? posted.chargedNano : 0n };
     } catch (error) {
       this.options.onError(error);

@@ -69,12 +69,13 @@ describe.skipIf(!hasRedis)(`Valkey round trips of a paid request${redisMissing}`
     proxy.mode = "hold-answers";
     // No answer of the server reaches this process before all of them are there.
     const posted = await Promise.all(
-      ids.map((holdId) =>
-        one.ledger.post({
-          holdId,
-          amountNano: 40n,
-          alongside: () => ({ inserts: [], adds: [] }),
-        }),
+      ids.map(
+        (holdId) =>
+          one.ledger.post({
+            holdId,
+            amountNano: 40n,
+            alongside: () => ({ inserts: [], adds: [] }),
+          }).durable,
       ),
     );
     expect(posted).toMatchObject(ids.map(() => ({ ok: true, chargedNano: 40n })));

@@ -22,7 +22,7 @@ const spend = async (usd: number): Promise<void> => {
     holdId,
     amountNano: BigInt(Math.round(usd * 1e9)),
     alongside: () => ({ inserts: [], adds: [] }),
-  });
+  }).durable;
 };
 
 const documents = async (): Promise<unknown[]> =>

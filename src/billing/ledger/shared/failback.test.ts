@@ -93,7 +93,7 @@ describe.skipIf(!hasRedis)(`a primary that is replaced and later returns${redisM
       // The sentinel may close connections once more while it sets servers up.
       if (!outcome.ok && outcome.reason === "away") return spend(amountNano);
       expect(outcome).toMatchObject({ ok: true, heldNano: amountNano });
-      await process.ledger.post({ holdId, amountNano, alongside: nothing });
+      await process.ledger.post({ holdId, amountNano, alongside: nothing }).durable;
       await process.untilTold();
     };
     await spend(600n);

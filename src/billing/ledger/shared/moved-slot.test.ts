@@ -69,7 +69,7 @@ describe.skipIf(!hasRedis)(`a workspace with a moving slot (on Valkey)${redisMis
     const reserve = ({ ledger }: LedgerProcess, name: string, ceilingNano: bigint) =>
       ledger.reserve({ holdId: id(name), workspaceId, keyId: "k", keyLimit: null, ceilingNano });
     const post = (process: LedgerProcess, name: string, amountNano: bigint) =>
-      process.ledger.post({ holdId: id(name), amountNano, alongside: nothing });
+      process.ledger.post({ holdId: id(name), amountNano, alongside: nothing }).durable;
     return { one, other, move, reserve, post };
   };
 

@@ -73,7 +73,7 @@ describe.skipIf(!hasRedis)(
             ceilingNano: 100n,
           });
           return outcome.ok
-            ? ledger.post({ holdId, amountNano: 100n, alongside: nothing })
+            ? ledger.post({ holdId, amountNano: 100n, alongside: nothing }).durable
             : outcome;
         }),
       );
@@ -121,7 +121,7 @@ describe.skipIf(!hasRedis)(
           holdId: `gen_${workspaceId}_${holdId}`,
           amountNano,
           alongside: nothing,
-        });
+        }).durable;
       expect([await ask(0, "a"), await ask(1, "b"), await ask(0, "c")]).toMatchObject([
         { ok: true, heldNano: 60n },
         { ok: true, heldNano: 40n },
@@ -156,7 +156,7 @@ describe.skipIf(!hasRedis)(
         holdId: `gen_${workspaceId}_a`,
         amountNano: 80n,
         alongside: nothing,
-      });
+      }).durable;
       expect(posted).toMatchObject({ ok: true, chargedNano: 80n, balanceAfterNano: 20n });
       await pair.processes[0]!.untilTold();
       expect(await pair.processes[1]!.look()).toEqual({
@@ -284,7 +284,8 @@ class SharedHistory {
       lapse: [() => process.withdrawals.lapse(workspaceId), () => model.lapse(month)],
       ...(hold !== undefined && {
         post: [
-          () => process.ledger.post({ holdId: hold, amountNano: amount, alongside: nothing }),
+          () =>
+            process.ledger.post({ holdId: hold, amountNano: amount, alongside: nothing }).durable,
           () => model.post(hold, amount),
         ],
       }),

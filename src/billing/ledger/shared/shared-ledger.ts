@@ -8,7 +8,7 @@ import type {
 } from "../../budgets/budget.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
-import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
+import type { CommitQueue, CommitUnit } from "../../../platform/storage/commit-queue.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import { balanceOf, type AccountBook } from "../account-book.ts";
 import { type ChargeParts, chargeRows, creditUnit } from "../transfer.ts";
@@ -18,6 +18,7 @@ import {
   type CreditRequest,
   type LedgerPort,
   type PostedCharge,
+  type Posting,
   type PostOutcome,
   type PostRequest,
   type Taken,
@@ -194,7 +195,25 @@ export class SharedLedger implements LedgerPort {
     return hold.heldNano;
   }
 
-  post(request: PostRequest): Promise<PostOutcome> {
+  post<Rows extends CommitUnit>(request: PostRequest<Rows>): Posting<Rows> {
+    let charge: Posting<Rows>["charge"];
+    const durable = this.settle({
+      ...request,
+      alongside(posted) {
+        const rows = request.alongside(posted);
+        charge = { ...posted, rows };
+        return rows;
+      },
+    });
+    return {
+      get charge() {
+        return charge;
+      },
+      durable,
+    };
+  }
+
+  private settle(request: PostRequest): Promise<PostOutcome> {
     const hold = this.holds.beginSettling(request.holdId);
     if (hold === undefined) return Promise.resolve({ ok: false, reason: "already_settled" });
     if (this.isCovered(request, hold)) return this.chargeHeld(request, hold);

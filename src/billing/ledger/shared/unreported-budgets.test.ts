@@ -96,7 +96,7 @@ describe.skipIf(!hasRedis)(
             amountNano,
             tags,
             alongside: () => ({ inserts: [], adds: [] }),
-          }),
+          }).durable,
         void: (process: LedgerProcess, name: string) => process.ledger.void(id(name)),
       };
     }

@@ -46,7 +46,7 @@ describe.skipIf(!hasRedis)(
             ceilingNano,
           }),
         post: (process: LedgerProcess, name: string, amountNano: bigint) =>
-          process.ledger.post({ holdId: id(name), amountNano, alongside: nothing }),
+          process.ledger.post({ holdId: id(name), amountNano, alongside: nothing }).durable,
       };
     }
 

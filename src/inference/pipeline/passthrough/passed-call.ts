@@ -162,7 +162,7 @@ async function settle(
   const isServed = status !== null && status < 400;
   const latencyMs = Math.round(clock.monotonicMs() - startedMs);
   const share = shareOf(ledger, call);
-  const posted = await ledger.post({
+  const { durable } = ledger.post({
     holdId: call.generationId,
     amountNano: isServed ? call.target.route.priceNanoUsd : 0n,
     tags: () => tagsOf(ledger, { call, share }),
@@ -180,6 +180,7 @@ async function settle(
       return { inserts: [generationRow(record)], adds };
     },
   });
+  const posted = await durable;
   return posted.ok ? posted.chargedNano : 0n;
 }
 
