@@ -1,6 +1,8 @@
 import { parseArgs } from "node:util";
-import { provider, startGateway, testLlmKey } from "../test/support/gateway.ts";
+import { testLlmKey } from "../test/support/gateway.ts";
 import { describeMachine } from "./machine.ts";
+import { residentMb } from "./process/proc-stat.ts";
+import { serveGateway } from "./process/serve-gateway.ts";
 import { median } from "./results.ts";
 
 /** Seconds in which 50,000 lines are to be checked, and the share by which chat may be slower. */
@@ -17,30 +19,14 @@ const { values: options } = parseArgs({
   },
 });
 
-/** The gateway, in a process of its own: prints its address and runs until it is ended. */
-async function serve(upstream: string): Promise<void> {
-  const gateway = await startGateway({
-    // One client sends thousands of requests in a minute.
-    plans: { enterprise: { perMinute: 1_000_000, fiveHour: 10_000_000 } },
-    bootstrap: {
-      llmKey: testLlmKey,
-      managementKey: "ak_bench_management_key",
-      creditsNanoUsd: 10_000_000_000_000n,
-      plan: "enterprise",
-    },
-    providers: [
-      provider({
-        id: "bench",
-        base_url: upstream,
-        api_key: "k",
-        models: [
-          { id: "bench/chat", context_length: 8_192, pricing: { prompt: "1", completion: "1" } },
-        ],
-      }),
+/** The gateway, in a process of its own. */
+const serve = (upstream: string): Promise<void> =>
+  serveGateway({
+    base_url: upstream,
+    models: [
+      { id: "bench/chat", context_length: 8_192, pricing: { prompt: "1", completion: "1" } },
     ],
   });
-  console.log(gateway.origin);
-}
 
 const messages = [{ role: "user", content: "hi" }];
 const headers = { authorization: `Bearer ${testLlmKey}` };
@@ -166,12 +152,6 @@ class Measured {
   }
 }
 
-/** Returns the resident megabytes of a process: now, or at most since its peak was set back. */
-async function residentMb(pid: number, field: "VmHWM" | "VmRSS"): Promise<number> {
-  const status = await Bun.file(`/proc/${pid}/status`).text();
-  return Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024);
-}
-
 const quantile = (values: readonly number[], share: number): number =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length * share)] ?? 0;
 
@@ -189,14 +169,14 @@ async function validation(measured: Measured): Promise<number> {
 /** Uploads and checks a large input. Returns the megabytes that it took at most. */
 async function largeInput(measured: Measured): Promise<number> {
   await Bun.write(`/proc/${measured.pid}/clear_refs`, "5");
-  const before = await residentMb(measured.pid, "VmRSS");
+  const before = residentMb(measured.pid, "VmRSS");
   const lineBytes = 20_000;
   const count = Math.floor((Number(options.mb) * 1e6) / (lineBytes + 200));
   const fileId = await measured.upload(inputLines(count, lineBytes));
   const id = await measured.create(fileId);
   await measured.until(id, ["in_progress", "completed", "failed"]);
   await measured.cancel(id);
-  return (await residentMb(measured.pid, "VmHWM")) - before;
+  return residentMb(measured.pid, "VmHWM") - before;
 }
 
 /** Measures chat alone and beside a batch, in turns. Returns both. */

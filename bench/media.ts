@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
-import { provider, startGateway, testLlmKey } from "../test/support/gateway.ts";
 import { describeMachine } from "./machine.ts";
+import { residentMb } from "./process/proc-stat.ts";
+import { serveGateway } from "./process/serve-gateway.ts";
 import { median } from "./results.ts";
 import { reportPictures, serveRelay } from "./media/pictures.ts";
 import { chatMs, startMediaUpstream, speechOf, upload, wavOf } from "./media/traffic.ts";
@@ -18,48 +19,29 @@ const { values: options } = parseArgs({
   },
 });
 
-/** The gateway, in a process of its own: prints its address and runs until it is ended. */
-async function serve(upstream: string): Promise<void> {
-  const gateway = await startGateway({
-    bootstrap: {
-      llmKey: testLlmKey,
-      managementKey: "ak_bench_management_key",
-      creditsNanoUsd: 10_000_000_000_000n,
-      plan: "enterprise",
+/** The gateway, in a process of its own. */
+const serve = (upstream: string): Promise<void> =>
+  serveGateway({
+    base_url: upstream,
+    dialect: {
+      chat: "openai-chat",
+      transcriptions: "openai-audio",
+      speech: "openai-audio",
     },
-    providers: [
-      provider({
-        id: "bench",
-        base_url: upstream,
-        dialect: {
-          chat: "openai-chat",
-          transcriptions: "openai-audio",
-          speech: "openai-audio",
-        },
-        api_key: "k",
-        models: [
-          {
-            id: "bench/chat",
-            context_length: 8_192,
-            pricing: { prompt: "1", completion: "1", image_output: "1" },
-          },
-          {
-            id: "bench/listen",
-            surface: "transcriptions",
-            pricing: { audio_input_minute: "0.006" },
-          },
-          { id: "bench/speak", surface: "speech", pricing: { characters: "15" } },
-        ],
-      }),
+    models: [
+      {
+        id: "bench/chat",
+        context_length: 8_192,
+        pricing: { prompt: "1", completion: "1", image_output: "1" },
+      },
+      {
+        id: "bench/listen",
+        surface: "transcriptions",
+        pricing: { audio_input_minute: "0.006" },
+      },
+      { id: "bench/speak", surface: "speech", pricing: { characters: "15" } },
     ],
   });
-  console.log(gateway.origin);
-}
-
-async function residentMb(pid: number, field: "VmHWM" | "VmRSS"): Promise<number> {
-  const status = await Bun.file(`/proc/${pid}/status`).text();
-  return Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? 0) / 1024);
-}
 
 /** Sets the peak of a process's resident memory back (proc(5), clear_refs). */
 const forgetPeak = (pid: number): Promise<number> => Bun.write(`/proc/${pid}/clear_refs`, "5");
@@ -94,7 +76,7 @@ async function report(
     ]),
     median(besideMs),
   ];
-  const peakMb = await residentMb(pid, "VmHWM");
+  const peakMb = residentMb(pid, "VmHWM");
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   console.log(
     `${what}: ${peakMb} MB at most, ${seconds} s; chat beside it ${chatted.toFixed(1)} ms (median of ${besideMs.length})`,
@@ -117,7 +99,7 @@ async function measure(): Promise<void> {
     const alone: number[] = [];
     for (let index = 0; index < 100; index += 1) alone.push(await chatMs(origin));
     console.log(
-      `at rest: ${await residentMb(child.pid, "VmRSS")} MB; chat ${median(alone).toFixed(1)} ms`,
+      `at rest: ${residentMb(child.pid, "VmRSS")} MB; chat ${median(alone).toFixed(1)} ms`,
     );
     const sound = wavOf(Number(options.mb) * 1024 * 1024);
     const times = (count: string): number[] => Array.from({ length: Number(count) }, (_, at) => at);

@@ -64,6 +64,10 @@ export function memoryOf(pids: readonly number[]): ProcessMemory | undefined {
   return total;
 }
 
+/** Megabytes of memory that a process has now (`VmRSS`) or had at most (`VmHWM`). */
+export const residentMb = (pid: number, field: "VmHWM" | "VmRSS"): number =>
+  Math.round((kilobytes(`/proc/${pid}/status`, field) ?? 0) / 1024);
+
 function listProcesses(): string[] {
   try {
     return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
