@@ -297,7 +297,10 @@ export function observeErrors({
 }
 
 /** Returns the metrics and log lines of charges that the database refused. */
-export function observeUncollected({ logger, metrics }: Telemetry): UncollectedReports {
+export function observeUncollected({
+  logger,
+  metrics,
+}: Pick<Telemetry, "logger" | "metrics">): UncollectedReports {
   return {
     onKept: (amountNano) => metrics.uncollectedNanoUsd("database").inc(Number(amountNano)),
     onWritten: (charges, amountNano) =>

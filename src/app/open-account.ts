@@ -1,4 +1,3 @@
-import { ClientSecrets } from "../identity/keys/client-secrets.ts";
 import { commandKeyName, type CommandKey } from "./process/command-socket.ts";
 import type { HashCost } from "../identity/people/passwords.ts";
 import type { Kysely } from "kysely";
@@ -11,9 +10,9 @@ import { openSecurity, type Security, type SecurityTables } from "../access/open
 import type { SpentBy, SpentByEach } from "../billing/budgets/budget-watch.ts";
 import type { Budget } from "../billing/budgets/budget.ts";
 import { TeamEditor } from "../identity/teams/team-editor.ts";
-import { TeamStore, type TeamTables } from "../identity/teams/team-store.ts";
 import { openBudgets, type Budgets, type BudgetsTables } from "../billing/budgets/open-budgets.ts";
 import { ClosedMonths } from "../billing/ledger/closed/closed-months.ts";
+import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { LedgerTables } from "../billing/ledger/ledger-store.ts";
 import { openCredits, type Credits, type PlanCredits } from "../billing/credits/open-credits.ts";
 import { openLedger, type OpenedLedger, type SharedHolds } from "../billing/ledger/open-ledger.ts";
@@ -26,16 +25,11 @@ import type { MeterEventTables } from "../billing/customers/meter-events.ts";
 import type { CustomerTables } from "../billing/customers/customer-store.ts";
 import { openRuns, type RunChannel, type Runs } from "../billing/runs/open-runs.ts";
 import type { RunTables } from "../billing/runs/run-store.ts";
-import type { ReferralSettings, ReferralTables } from "../billing/referrals/referral-store.ts";
+import type { ReferralTables } from "../billing/referrals/referral-store.ts";
 import { openReferrals, type Referrals } from "../billing/referrals/referrals.ts";
-import { openByok, type Byok, type ByokTables, type MasterSecrets } from "../byok/open-byok.ts";
-import { loadCredentials, CredentialDirectory } from "../identity/keys/credential-directory.ts";
-import {
-  CredentialUseStore,
-  CredentialUseWriter,
-  type CredentialUseTables,
-} from "../identity/keys/credential-uses.ts";
-import { openPeople, type People, type PeopleSettings } from "../identity/people/open-people.ts";
+import { openByok, type Byok, type ByokTables } from "../byok/open-byok.ts";
+import { loadCredentials } from "../identity/keys/credential-directory.ts";
+import { openPeople, type People } from "../identity/people/open-people.ts";
 import type { PeopleTables } from "../identity/people/people-tables.ts";
 import { UserEditor } from "../identity/people/user-editor.ts";
 import { openPresets, type Presets, type PresetTables } from "../identity/presets/preset-store.ts";
@@ -44,86 +38,15 @@ import {
   type Aliases,
   type AliasTables,
 } from "../identity/workspaces/workspace-aliases.ts";
-import { bootstrap, type BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
+import { bootstrap } from "../identity/workspaces/bootstrap.ts";
 import { revokeCredentials } from "../identity/workspaces/revoke-credentials.ts";
-import {
-  WorkspaceEditor,
-  WorkspaceStore,
-  type Workspace,
-  type WorkspaceTables,
-} from "../identity/workspaces/workspace-store.ts";
+import { WorkspaceEditor, type Workspace } from "../identity/workspaces/workspace-store.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
-import { createMailer, type Mailer, type MailSettings } from "../platform/notify/mailer.ts";
+import { createMailer, type Mailer } from "../platform/notify/mailer.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import { LlmKeyEditor } from "../identity/keys/llm-key-editor.ts";
-import { LlmKeyMinter } from "../identity/keys/llm-key-minter.ts";
+import type { AppSettings } from "./settings-of.ts";
 import { scopes } from "../identity/keys/scopes.ts";
-import { createSecretHasher, type SecretHasher } from "../identity/keys/secret-hasher.ts";
-import { LlmKeyStore, type LlmKeyTables } from "../identity/keys/llm-key-store.ts";
-import { ManagementKeyStore, type ManagementKeyTables } from "../identity/keys/management-keys.ts";
-import { ManagementKeyEditor } from "../identity/keys/management-key-editor.ts";
-
-/** Tables of workspaces and their credentials. */
-type KeyTables = WorkspaceTables &
-  LlmKeyTables &
-  ManagementKeyTables &
-  CredentialUseTables &
-  Pick<TeamTables, "teams" | "team_members">;
-
-/** The parts that store, look up, create and change the credentials of workspaces. */
-interface Keys {
-  hasher: SecretHasher;
-  directory: CredentialDirectory;
-  workspaces: WorkspaceStore;
-  llmKeys: LlmKeyStore;
-  llmKeyMinter: LlmKeyMinter;
-  llmKeyEditor: LlmKeyEditor;
-  managementKeys: ManagementKeyStore;
-  managementKeyEditor: ManagementKeyEditor;
-  /** Stores when credentials were last used. */
-  uses: CredentialUseStore;
-  useWriter: CredentialUseWriter;
-  teamStore: TeamStore;
-}
-
-/** Builds the credential parts. The directory is empty until `loadCredentials` fills it. */
-function openKeys({
-  database,
-  clock,
-  encryptionKey,
-  onUseError,
-}: {
-  database: Kysely<KeyTables>;
-  clock: Clock;
-  encryptionKey: Uint8Array;
-  /** Called when last uses could not be written; they are tried again. */
-  onUseError(error: unknown): void;
-}): Keys {
-  const hasher = createSecretHasher(encryptionKey);
-  const directory = new CredentialDirectory(hasher, new ClientSecrets(encryptionKey));
-  const llmKeys = new LlmKeyStore(database.withTables());
-  const managementKeys = new ManagementKeyStore(database.withTables());
-  const uses = new CredentialUseStore(database.withTables());
-  const teamStore = new TeamStore(database.withTables());
-  const parts = { directory, hasher, clock };
-  return {
-    hasher,
-    directory,
-    workspaces: new WorkspaceStore(database.withTables()),
-    llmKeys,
-    llmKeyMinter: new LlmKeyMinter({
-      store: llmKeys,
-      ...parts,
-      teamsOf: (person) => teamStore.bindingTeams(person),
-    }),
-    teamStore,
-    llmKeyEditor: new LlmKeyEditor({ store: llmKeys, ...parts }),
-    managementKeys,
-    managementKeyEditor: new ManagementKeyEditor({ store: managementKeys, ...parts }),
-    uses,
-    useWriter: new CredentialUseWriter({ uses: directory.uses, store: uses, onError: onUseError }),
-  };
-}
+import { type KeyTables, type Keys, openKeys } from "./parts/open-keys.ts";
 
 /** All database tables of the account plane. */
 export type AccountTables = KeyTables &
@@ -140,64 +63,66 @@ export type AccountTables = KeyTables &
   MeterEventTables &
   ReferralTables;
 
+/** The settings that the account plane depends on. */
+type AccountSettings = Pick<
+  AppSettings,
+  | "encryptionKey"
+  | "masterSecrets"
+  | "bootstrap"
+  | "plans"
+  | "people"
+  | "referrals"
+  | "mail"
+  | "webhookNetworks"
+  | "publicUrl"
+>;
+
+/** Takes failures of the account plane's background work; each work is tried again. */
+export interface AccountReports {
+  /** Called when the shared ledger could not be updated. */
+  onLedgerError(error: unknown): void;
+  /** Called when a run could not be released. */
+  onRunError(error: unknown): void;
+  /** Called when customers could not be written or read. */
+  onCustomerError(error: unknown): void;
+  /** Called when monthly credits could not be granted or expired. */
+  onCreditError(error: unknown): void;
+  /** Called when last uses of keys could not be written. */
+  onUseError(error: unknown): void;
+  /** Called when the state of a donated provider key could not be stored. */
+  onProviderKeyError(error: unknown): void;
+  /** Logs a message of the sign-in library. */
+  onSignInLog(level: "debug" | "info" | "warn" | "error", message: string): void;
+}
+
 /** Options of the account plane. */
 interface AccountOptions {
+  settings: AccountSettings;
   database: Kysely<AccountTables>;
   commits: CommitQueue;
   clock: Clock;
-  encryptionKey: Uint8Array;
-  /** The secrets that protect callers' own provider keys; absent uses the encryption key. */
-  masterSecrets?: MasterSecrets | undefined;
-  bootstrap: BootstrapSettings;
-  /** The credits that come with plans each month. */
-  plans: PlanCredits;
+  reports: AccountReports;
   /**
    * The holds that several gateways on this database share; absent where there is only this one.
    */
-  shared?: SharedHolds | undefined;
+  shared: SharedHolds | undefined;
   /**
    * Returns whether this gateway, among several on the database, runs the jobs that run once;
    * absent where there is one.
    */
-  isLeader?: (() => boolean) | undefined;
-  /** Called when the shared ledger could not be updated; it is tried again. */
-  onLedgerError(error: unknown): void;
-  /** The channel to other gateways on the database, for runs; absent where there are none. */
-  runChannel?: RunChannel | undefined;
-  /** Called when a run could not be released yet; it is tried again. */
-  onRunError(error: unknown): void;
-  /** Called when customers could not be written or read yet; it is tried again. */
-  onCustomerError(error: unknown): void;
-  /** Called when monthly credits could not be granted or expired; it is tried again. */
-  onCreditError(error: unknown): void;
-  /**
-   * Settings of signing in and up; absent, people come by invitation, with passwords and passkeys.
-   */
-  people?: PeopleSettings | undefined;
+  isLeader: (() => boolean) | undefined;
+  /** The channel to other gateways on the database; absent where there are none. */
+  channel: RunChannel | undefined;
   /** The cost of a password's hash in place of the recommended one. */
-  passwordCost?: HashCost | undefined;
-  /** The credits for referrals; absent where none are granted. */
-  referrals?: ReferralSettings | undefined;
+  passwordCost: HashCost | undefined;
   /** The rule for end customers. */
   customerSettings: CustomerSettings;
-  /** The server that mail is sent through; absent where none is sent. */
-  mail?: MailSettings | undefined;
-  /** Ranges of the operator's own networks that callers' webhooks may reach. */
-  webhookNetworks?: readonly string[];
   /** Returns what was spent, from the counters of settlements. */
   spentBy: SpentBy;
   /** Returns what each customer, or each value of a tag, spent. */
-  spentByEach?: SpentByEach | undefined;
+  spentByEach: SpentByEach;
   /** Begins the sum of a budget in a time zone with what was spent before. */
   beginSum(budget: Budget): Promise<void>;
-  /** Returns where people reach the service, without a trailing slash. Called on first use. */
-  publicUrl(): string;
-  /** Logs a message of the sign-in library. */
-  onSignInLog(level: "debug" | "info" | "warn" | "error", message: string): void;
-  /** Called when last uses of keys could not be written; they are tried again. */
-  onUseError(error: unknown): void;
-  /** Called when the state of a donated provider key could not be stored. */
-  onProviderKeyError(error: unknown): void;
 }
 
 /** Every part of the account plane. */
@@ -231,40 +156,51 @@ export interface Account extends Keys, Omit<OpenedLedger, "load">, Credits, Pres
  * needs.
  */
 export async function openAccount(options: AccountOptions): Promise<Account> {
-  const { database, commits, clock, encryptionKey, plans } = options;
-  const keys = openKeys({ ...options, database: database.withTables() });
-  const ledger = openLedger({
-    ...options,
+  const { settings, database, commits, clock, reports } = options;
+  const { encryptionKey } = settings;
+  const { onUseError } = reports;
+  const keys = openKeys({ database: database.withTables(), clock, encryptionKey, onUseError });
+  const opened = openLedger({
     database: database.withTables(),
+    commits,
+    clock,
+    spentBy: options.spentBy,
+    spentByEach: options.spentByEach,
+    shared: options.shared,
     loadParents: () => keys.llmKeys.loadParents(),
+    onLedgerError: reports.onLedgerError,
   });
-  const { presets, aliases, byok, ...first } = await loadMemory(options, { keys, ledger });
+  const { presets, aliases, byok, ...first } = await loadMemory(options, { keys, opened });
   const { mintFirstKey, firstWorkspaceId } = await bootstrap(
-    { ...keys, ...ledger, minter: keys.llmKeyMinter, clock },
-    { settings: options.bootstrap, existing: first.workspaces, hasKeys: first.hasKeys },
+    {
+      workspaces: keys.workspaces,
+      llmKeys: keys.llmKeys,
+      managementKeys: keys.managementKeys,
+      minter: keys.llmKeyMinter,
+      directory: keys.directory,
+      hasher: keys.hasher,
+      ledger: opened.ledger,
+      ledgerStore: opened.ledgerStore,
+      clock,
+    },
+    { settings: settings.bootstrap, existing: first.workspaces, hasKeys: first.hasKeys },
   );
-  const mailer = options.mail === undefined ? undefined : createMailer(options.mail);
-  const { credits, referrals } = openGifts(options, { keys, ledger, mailer });
-  const people = await openPeople({
-    ...options,
-    ...keys,
-    database: database.withTables(),
-    mailer,
-    referrals,
-    firstWorkspaceId,
-    settings: options.people ?? { signUp: "invitation", plan: "free", oidc: [] },
-    log: options.onSignInLog,
-  });
+  const mailer = settings.mail === undefined ? undefined : createMailer(settings.mail);
+  const { credits, referrals } = openGifts(options, { keys, ledger: opened.ledger, mailer });
+  const people = await openAccountPeople(options, { keys, mailer, referrals, firstWorkspaceId });
   keys.useWriter.start();
   await credits.monthlyCredits.run();
   credits.monthlyCredits.start();
   return {
     ...keys,
-    ...ledger,
     ...credits,
     ...byok,
     ...presets,
     ...aliases,
+    ...openEditors(options, { keys, byok, people, firstWorkspaceId }),
+    ledger: opened.ledger,
+    ledgerStore: opened.ledgerStore,
+    blockingBudgets: opened.blockingBudgets,
     closedMonths: new ClosedMonths({ database: database.withTables(), encryptionKey }),
     people,
     referrals,
@@ -272,21 +208,10 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
     mintFirstKey,
     mintCommandKey: () => mintCommandKey(keys, { workspaceId: firstWorkspaceId, clock }),
     operatorWorkspaceId: firstWorkspaceId,
-    planCredits: plans,
-    ...openEditors(options, { keys, byok, people, firstWorkspaceId }),
-    budgets: await openBudgets({
-      ...options,
-      llmKeys: keys.llmKeys,
-      database: database.withTables(),
-      mailer,
-      users: people.users,
-      teams: keys.teamStore,
-      blocking: ledger.blockingBudgets,
-      ledger: ledger.ledger,
-      webhookNetworks: options.webhookNetworks ?? [],
-    }),
-    customers: await openAccountCustomers(options, { keys, ledger }),
-    runs: await openAccountRuns(options, { keys, ledger }),
+    planCredits: settings.plans,
+    budgets: await openAccountBudgets(options, { keys, people, opened, mailer }),
+    customers: await openAccountCustomers(options, { keys, opened }),
+    runs: await openAccountRuns(options, { keys, opened }),
     idempotentAnswers: openIdempotentAnswers(database.withTables(), {
       vault: byok.providerKeyVault,
       hasher: keys.hasher,
@@ -301,34 +226,94 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
   };
 }
 
+/** Opens users, their sessions and their organisations. */
+const openAccountPeople = (
+  { settings, database, clock, passwordCost, reports }: AccountOptions,
+  {
+    keys,
+    mailer,
+    referrals,
+    firstWorkspaceId,
+  }: {
+    keys: Keys;
+    mailer: Mailer | undefined;
+    referrals: Referrals | undefined;
+    firstWorkspaceId: string;
+  },
+): Promise<People> =>
+  openPeople({
+    database: database.withTables(),
+    clock,
+    encryptionKey: settings.encryptionKey,
+    hasher: keys.hasher,
+    directory: keys.directory,
+    firstWorkspaceId,
+    settings: settings.people ?? { signUp: "invitation", plan: "free", oidc: [] },
+    passwordCost,
+    referrals,
+    mailer,
+    publicUrl: settings.publicUrl,
+    log: reports.onSignInLog,
+  });
+
+/** Opens budgets, and puts those in force that block. */
+const openAccountBudgets = (
+  { settings, database, clock, spentBy, beginSum }: AccountOptions,
+  {
+    keys,
+    people,
+    opened: { ledger, blockingBudgets: blocking },
+    mailer,
+  }: { keys: Keys; people: People; opened: OpenedLedger; mailer: Mailer | undefined },
+): Promise<Budgets> =>
+  openBudgets({
+    database: database.withTables(),
+    clock,
+    encryptionKey: settings.encryptionKey,
+    mailer,
+    webhookNetworks: settings.webhookNetworks ?? [],
+    spentBy,
+    beginSum,
+    users: people.users,
+    teams: keys.teamStore,
+    llmKeys: keys.llmKeys,
+    blocking,
+    ledger,
+  });
+
 /** Opens runs, which are carved out of the limits of keys. */
 const openAccountRuns = (
-  options: AccountOptions,
-  { keys, ledger: { ledger } }: { keys: Keys; ledger: OpenedLedger },
+  { settings, database, commits, clock, channel, reports }: AccountOptions,
+  { keys, opened: { ledger } }: { keys: Keys; opened: OpenedLedger },
 ): Promise<Runs> =>
   openRuns({
-    ...options,
-    ...keys,
-    database: options.database.withTables(),
+    database: database.withTables(),
+    commits,
+    clock,
+    directory: keys.directory,
+    hasher: keys.hasher,
     ledger,
-    channel: options.runChannel,
-    onError: options.onRunError,
+    channel,
+    publicUrl: settings.publicUrl,
+    onError: reports.onRunError,
   });
 
 /** Opens end customers, whose plans bound what their requests may cost. */
 const openAccountCustomers = (
-  options: AccountOptions,
-  { keys, ledger: { ledger, blockingBudgets: blocking } }: { keys: Keys; ledger: OpenedLedger },
+  { settings, customerSettings, database, commits, clock, channel, reports }: AccountOptions,
+  { keys, opened: { ledger, blockingBudgets: blocking } }: { keys: Keys; opened: OpenedLedger },
 ): Promise<Customers> =>
   openCustomers({
-    ...options,
-    database: options.database.withTables(),
-    settings: options.customerSettings,
+    database: database.withTables(),
+    commits,
+    clock,
+    encryptionKey: settings.encryptionKey,
+    settings: customerSettings,
     ledger,
     blocking,
     workspaceIds: () => keys.directory.allWorkspaces().map(({ id }) => id),
-    channel: options.runChannel,
-    onError: options.onCustomerError,
+    channel,
+    onError: reports.onCustomerError,
   });
 
 /** What is loaded before the first request. */
@@ -342,12 +327,13 @@ interface LoadedMemory {
 
 /** Loads credentials, balances, presets, aliases and provider keys in parallel. */
 async function loadMemory(
-  { database, clock, encryptionKey, masterSecrets, onProviderKeyError }: AccountOptions,
-  { keys, ledger }: { keys: Keys; ledger: OpenedLedger },
+  { database, clock, settings: { encryptionKey, masterSecrets }, reports }: AccountOptions,
+  { keys, opened }: { keys: Keys; opened: OpenedLedger },
 ): Promise<LoadedMemory> {
+  const { workspaces: stored, llmKeys, managementKeys, uses, teamStore: teams } = keys;
   const [{ workspaces, hasKeys }, , presets, aliases, byok] = await Promise.all([
-    loadCredentials(keys.directory, { ...keys, teams: keys.teamStore }),
-    ledger.load(),
+    loadCredentials(keys.directory, { workspaces: stored, llmKeys, managementKeys, uses, teams }),
+    opened.load(),
     openPresets(database.withTables(), clock),
     openAliases(database.withTables(), clock),
     openByok({
@@ -355,7 +341,7 @@ async function loadMemory(
       clock,
       uses: keys.directory.uses,
       masterSecrets: masterSecrets ?? { current: encryptionKey, previous: [] },
-      onError: onProviderKeyError,
+      onError: reports.onProviderKeyError,
     }),
   ]);
   return { workspaces, hasKeys, presets, aliases, byok };
@@ -366,15 +352,16 @@ async function loadMemory(
  * referrals.
  */
 function openGifts(
-  { database, commits, clock, plans, isLeader, referrals, onCreditError: onError }: AccountOptions,
-  { keys, ledger, mailer }: { keys: Keys; ledger: OpenedLedger; mailer: Mailer | undefined },
+  { settings: { plans, referrals }, database, commits, clock, isLeader, reports }: AccountOptions,
+  { keys, ledger, mailer }: { keys: Keys; ledger: LedgerPort; mailer: Mailer | undefined },
 ): { credits: Credits; referrals: Referrals | undefined } {
   const { directory, hasher } = keys;
+  const { onCreditError: onError } = reports;
   const credits = openCredits({
     database: database.withTables(),
     commits,
     clock,
-    ledger: ledger.ledger,
+    ledger,
     plans,
     onError,
     isLeader,
@@ -442,13 +429,26 @@ function openEditors(
       nowMs: () => clock.nowMs(),
     }),
     userEditor: new UserEditor({
-      ...people,
+      users: people.users,
+      sessions: people.sessions,
       database: database.withTables(),
       clock,
       operatorWorkspaceId,
       workspace: (id) => directory.workspace(id),
       putWorkspace: (workspace) => directory.putWorkspace(workspace),
-      revokeCredentials: (id) => revokeCredentials({ ...keys, ...byok, clock }, id),
+      revokeCredentials: (id) =>
+        revokeCredentials(
+          {
+            llmKeys: keys.llmKeys,
+            llmKeyEditor: keys.llmKeyEditor,
+            managementKeys: keys.managementKeys,
+            managementKeyEditor: keys.managementKeyEditor,
+            providerKeyDirectory: byok.providerKeyDirectory,
+            providerKeyEditor: byok.providerKeyEditor,
+            clock,
+          },
+          id,
+        ),
     }),
   };
 }

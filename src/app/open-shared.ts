@@ -130,10 +130,16 @@ export async function openShared(
   { logger, clock }: { logger: Logger; clock: Clock },
 ): Promise<Shared | undefined> {
   if (url === undefined) return undefined;
-  const server = { url, sentinels, certificates };
-  const state = await openSharedState({ ...server, logger, waitMs });
+  const state = await openSharedState({ url, sentinels, certificates, logger, waitMs });
   const nodeId = randomBase62(12);
-  const channel = await SharedChannel.open({ ...server, shared: state, nodeId, logger });
+  const channel = await SharedChannel.open({
+    url,
+    sentinels,
+    certificates,
+    shared: state,
+    nodeId,
+    logger,
+  });
   const leases = new SharedLeases({
     shared: state,
     nodeId,
@@ -233,11 +239,11 @@ export async function openCounters(
     logger: Logger;
   },
 ): Promise<RateCounters> {
-  const { tiers, clock, database, logger } = parts;
+  const { tiers, directory, clock, database, logger } = parts;
   const ownWindows = new RateLimiter(clock);
   if (shared === undefined) {
     const counters = { limiter: ownWindows, tiers };
-    await restoreQuotas(database, { counters, ...parts });
+    await restoreQuotas(database, { counters, directory, clock });
     return counters;
   }
   const { state } = shared;
@@ -250,7 +256,7 @@ export async function openCounters(
       part
         .setIfAbsent(hoursRestored, "", runKeptMs)
         .then((isFirst) =>
-          isFirst ? restoreQuotas(database, { counters, isCounted, ...parts }) : undefined,
+          isFirst ? restoreQuotas(database, { counters, directory, clock, isCounted }) : undefined,
         )
         .catch((error: unknown) =>
           logger.warn(
@@ -270,13 +276,15 @@ export function shareChanges(
   shared: Shared | undefined,
   account: Account,
   {
+    database,
+    clock,
     logger,
-    ...parts
   }: { database: Kysely<AccountTables & ChangeTables>; clock: Clock; logger: Logger },
 ): void {
   if (shared === undefined) return;
   shared.changes = openSharedChanges(account, {
-    ...parts,
+    database,
+    clock,
     channel: shared.channel,
     onError: (error) =>
       logger.error({ err: error }, "changes could not be exchanged with other gateways yet"),
@@ -350,7 +358,8 @@ export function openEmbeddingCache(shared: Shared | undefined, clock: Clock): An
     name: "embedding-answers",
     bytesMax: sharedAnswerBytesMax,
   };
-  const turns = new SharedTurns({ ...shared, name: "embeddings" });
+  const { leases, channel } = shared;
+  const turns = new SharedTurns({ leases, channel, name: "embeddings" });
   return openAnswerCache(clock, new SharedValues<KeptAnswer>(values), turns);
 }
 

@@ -307,7 +307,9 @@ export function openSharedChanges(
   >,
   {
     database,
-    ...parts
+    channel,
+    clock,
+    onError,
   }: {
     database: Kysely<AccountTables & ChangeTables>;
     channel: SharedChannel;
@@ -346,10 +348,12 @@ export function openSharedChanges(
       budgets: new BudgetStore(database.withTables()),
       teams: account.teamStore,
     },
-    nowMs: () => parts.clock.nowMs(),
+    nowMs: () => clock.nowMs(),
   });
   const changes = new SharedChanges({
-    ...parts,
+    channel,
+    clock,
+    onError,
     memory,
     store: new ChangeStore(database.withTables()),
   });

@@ -2,7 +2,6 @@ import { KeyProber, type ProbeKey } from "../byok/key-prober.ts";
 import type { LedgerPort } from "../billing/ledger/ledger-port.ts";
 import type { Account } from "./open-account.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";
-import type { GenerationStore } from "../insights/generation-record.ts";
 import { LogBudget, Retention } from "../insights/retention.ts";
 import type { Insights } from "../insights/open-insights.ts";
 import type { AppSettings } from "./settings-of.ts";
@@ -71,22 +70,24 @@ function startRetention(
   { generationDays, logBudgetBytes }: RecordSettings,
   parts: {
     insights: Insights;
-    generations: GenerationStore;
     clock: Clock;
     ledger: LedgerPort;
     logger: Logger;
     isLeader: SharedWork["isLeader"];
   },
 ): Retention {
+  const { insights } = parts;
   const retention = new Retention({
-    ...parts.insights,
-    usage: parts.insights.counters,
-    contents: parts.insights.archive === undefined ? parts.insights.contents : undefined,
-    generations: parts.generations,
+    jobs: insights.jobs,
+    archive: insights.archive,
+    months: insights.months,
+    usage: insights.counters,
+    contents: insights.archive === undefined ? insights.contents : undefined,
+    generations: insights.generations,
     clock: parts.clock,
     keepDays: generationDays,
     isLeader: parts.isLeader,
-    budget: new LogBudget({ sizes: parts.insights.sizes, budgetBytes: logBudgetBytes }),
+    budget: new LogBudget({ sizes: insights.sizes, budgetBytes: logBudgetBytes }),
     workspaceIds: () => parts.ledger.book.workspaceIds(),
     onOverBudget: ({ rows, beforeMs }) =>
       parts.logger.warn(
@@ -177,35 +178,31 @@ export function forgetConsent(
 /** The parts that periodic jobs work on. */
 type RoundParts = Pick<
   Dependencies,
-  "payments" | "generations" | "documents" | "background" | "consent" | "priceHistory"
-> &
-  SharedWork & {
-    insights: Insights;
-    clock: Clock;
-    settings: RecordSettings;
-    logger: Logger;
-  };
+  "payments" | "documents" | "background" | "consent" | "priceHistory"
+> & {
+  work: SharedWork;
+  insights: Insights;
+  clock: Clock;
+  settings: RecordSettings;
+  logger: Logger;
+};
 
 /** Starts all periodic jobs; returns a function that stops them. */
 export function startRounds(
   account: Account,
-  { insights, payments, generations, priceHistory, logger, ...parts }: RoundParts,
+  { settings, work, insights, payments, priceHistory, clock, logger, ...parts }: RoundParts,
 ): () => Promise<void> {
+  const { isLeader } = work;
   insights.start();
   payments?.rounds.start();
   priceHistory.start((error) =>
     logger.error({ err: error }, "changes of prices could not be written"),
   );
-  const retention = startRetention(parts.settings, {
-    ...parts,
-    insights,
-    generations,
-    ledger: account.ledger,
-    logger,
-  });
-  const stopClosing = startClosing(account, { ...parts, insights, logger });
+  const { ledger } = account;
+  const retention = startRetention(settings, { insights, ledger, clock, logger, isLeader });
+  const stopClosing = startClosing(account, { insights, clock, logger, isLeader });
   const takeUp = [() => parts.background.start(), () => parts.documents.takeUp()];
-  const stopTakingUp = takeUpWhatIsLeft(parts, { takeUp, logger });
+  const stopTakingUp = takeUpWhatIsLeft(work, { takeUp, logger });
   startBudgets(account, { insights, logger });
   const forgetting = setInterval(() => {
     account.idempotentAnswers
@@ -214,8 +211,8 @@ export function startRounds(
         logger.error({ err: error }, "old idempotency keys could not be deleted"),
       );
   }, hourMs);
-  const forgettingConsent = forgetConsent({ ...parts, insights, logger });
-  const expiry = setInterval(() => expireHolds(account.ledger, { insights, logger }), 60_000);
+  const forgettingConsent = forgetConsent({ consent: parts.consent, insights, logger, isLeader });
+  const expiry = setInterval(() => expireHolds(ledger, { insights, logger }), 60_000);
   return async () => {
     clearInterval(expiry);
     clearInterval(forgetting);

@@ -1,4 +1,4 @@
-import { openAccount, type Account } from "../open-account.ts";
+import { openAccount, type Account, type AccountReports } from "../open-account.ts";
 import type { HashCost } from "../../identity/people/passwords.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
@@ -28,7 +28,13 @@ const customersMax = 100_000;
 /** Builds card payments; undefined, with nothing loaded, where no Stripe key is configured. */
 export async function buildPayments(
   { payments: settings }: AppSettings,
-  parts: {
+  {
+    account: { ledger, withdrawals, directory, referrals },
+    storage,
+    insights,
+    clock,
+    logger,
+  }: {
     storage: Storage<PaymentTables>;
     account: Account;
     insights: Insights;
@@ -38,15 +44,9 @@ export async function buildPayments(
 ): Promise<Payments | undefined> {
   if (settings?.stripe.secretKey === undefined) return undefined;
   const { openPayments } = await import("../../billing/payments/open-payments.ts");
-  const {
-    account: { ledger, withdrawals, directory, referrals },
-    storage,
-    insights,
-    logger,
-  } = parts;
   return openPayments({
-    ...parts,
     settings,
+    clock,
     ledger,
     withdrawals,
     database: storage.database.withTables(),
@@ -76,11 +76,12 @@ export function buildMeterEvents(
     account: { customers },
     payments,
     insights,
+    clock,
     logger,
-    ...parts
+    isLeader,
   }: {
     storage: Storage<AppTables>;
-    account: Account;
+    account: Pick<Account, "customers">;
     payments: Payments | undefined;
     insights: Insights;
     clock: Clock;
@@ -90,8 +91,11 @@ export function buildMeterEvents(
 ): MeterEvents {
   const stripe = payments?.stripe;
   const events = new MeterEvents({
-    ...parts,
-    ...customers,
+    store: customers.store,
+    book: customers.book,
+    flush: () => customers.flush(),
+    clock,
+    isLeader,
     database: storage.database.withTables(),
     eventName: settings?.stripeMeter,
     send: stripe && ((event) => stripe.reportUse(event)),
@@ -104,22 +108,21 @@ export function buildMeterEvents(
   return events;
 }
 
-/** Returns the callbacks that log failures of the account plane's background work. */
-const accountLog = (logger: Logger) => ({
-  onLedgerError: (error: unknown) =>
+/** Returns what logs failures of the account plane's background work. */
+const reportsTo = (logger: Logger): AccountReports => ({
+  onLedgerError: (error) =>
     logger.error({ err: error }, "shared ledger not updated yet, trying again"),
-  onUseError: (error: unknown) =>
+  onUseError: (error) =>
     logger.error({ err: error }, "last uses of keys not written yet, trying again"),
-  onRunError: (error: unknown) =>
+  onRunError: (error) =>
     logger.error({ err: error }, "a run could not be released yet, trying again"),
-  onCustomerError: (error: unknown) =>
+  onCustomerError: (error) =>
     logger.error({ err: error }, "customers could not be stored or read yet, trying again"),
-  onCreditError: (error: unknown) =>
+  onCreditError: (error) =>
     logger.error({ err: error }, "monthly credits not settled yet, trying again"),
-  onProviderKeyError: (error: unknown) =>
+  onProviderKeyError: (error) =>
     logger.error({ err: error }, "state of a donated provider key not stored"),
-  onSignInLog: (level: "info" | "warn" | "error", message: string) =>
-    logger[level]({ part: "sign-in" }, message),
+  onSignInLog: (level, message) => logger[level]({ part: "sign-in" }, message),
 });
 
 const periods = { day: "daily", week: "weekly", month: "monthly" } as const;
@@ -176,7 +179,7 @@ export async function buildAccount(
   // What a first start creates is created once, by the first gateway.
   const account = await storage.alone(() =>
     openAccount({
-      ...settings,
+      settings,
       clock,
       customerSettings: customerSettingsOf(settings.customers),
       passwordCost,
@@ -185,10 +188,10 @@ export async function buildAccount(
       spentBy: (query, reading) => spend.spent(query, reading),
       spentByEach: (query) => spend.spentByEach(query),
       beginSum: (budget) => beginSum(spend, { budget, nowMs: clock.nowMs() }),
-      ...accountLog(logger),
-      runChannel: hasSeveralGateways(settings) ? shared?.channel : undefined,
+      reports: reportsTo(logger),
+      channel: hasSeveralGateways(settings) ? shared?.channel : undefined,
       shared: hasSeveralGateways(settings) ? shared : undefined,
-      ...shareWork(shared, settings),
+      isLeader: shareWork(shared, settings).isLeader,
     }),
   );
   if (hasSeveralGateways(settings)) {

@@ -155,11 +155,13 @@ export function buildBatches(
     native === "never"
       ? undefined
       : buildProviderBatches({
-          ...account,
+          ledger,
+          directory: account.directory,
           database: storage.database.withTables(),
           upstream,
           clock,
           catalog,
+          providerKeys: account.providerKeys,
           isShared: shared !== undefined,
           pollMs: pollSeconds * 1_000,
         });

@@ -29,7 +29,9 @@ export const buildFiles = (
     storage,
     insights,
     inference,
-    ...parts
+    clock,
+    logger,
+    isLeader,
   }: {
     account: Pick<Account, "providerKeyVault">;
     storage: Storage<AppTables>;
@@ -41,10 +43,12 @@ export const buildFiles = (
   },
 ): Promise<Files> =>
   openFiles(files ?? defaultSettings(storageUrl), {
-    ...parts,
     database: storage.database.withTables(),
     copies: inference.providerFiles,
     vault: account.providerKeyVault,
+    clock,
+    logger,
+    isLeader,
     onSweep: (ok) =>
       insights.jobs.ran("file_retention", ok, ok ? undefined : "The last run failed."),
   });

@@ -2,13 +2,10 @@ import { hkdfSync } from "node:crypto";
 import { getCACertificates } from "node:tls";
 import type { Kysely } from "kysely";
 import type { AppTools } from "../app.ts";
-import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts";
-import type { Referrals } from "../../billing/referrals/referrals.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Security } from "../../access/open-security.ts";
 import type { AppSettings } from "../settings-of.ts";
-import type { AliasDirectory } from "../../identity/workspaces/workspace-aliases.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { withWorkspaceNames } from "../../inference/catalog/workspace-names.ts";
 import type {
@@ -25,7 +22,7 @@ import { StickySessions } from "../../inference/routing/sticky-sessions.ts";
 import { createTargetLookup, isServable } from "../../inference/pipeline/upstream-targets.ts";
 import { UpstreamClient, type UpstreamNetwork } from "../../inference/upstream/upstream-client.ts";
 import type { Insights } from "../../insights/open-insights.ts";
-import { openSessionPlaces, type Shared } from "../open-shared.ts";
+import { openSessionPlaces, type Shared, type SharedWork } from "../open-shared.ts";
 import { buildProviderFiles } from "./build-provider-files.ts";
 import { observeInference, observeUncollected, withInsights } from "../observe.ts";
 import type { FileTables } from "../../files/file-store.ts";
@@ -38,67 +35,77 @@ import type { Dependencies } from "../../endpoints/dependencies.ts";
 import type { ResponseServices } from "../../endpoints/inference/tools/responses/serve-response.ts";
 import { runBackground } from "../../endpoints/inference/responses/run-background.ts";
 import { BackgroundRunner } from "../../inference/responses/background-runner.ts";
-import { JobStore } from "../../inference/responses/job-store.ts";
+import { JobStore, type RunBackground } from "../../inference/responses/job-store.ts";
 import {
   ResponseRetention,
   ResponseStore,
   type ResponseTables,
 } from "../../inference/responses/response-store.ts";
-import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import type { Logger } from "../../platform/telemetry/logger.ts";
+import type { Account } from "../open-account.ts";
+
+/** What inference is built from. */
+interface InferenceParts {
+  tools: AppTools;
+  account: Pick<Account, "aliases" | "ledger" | "security" | "providerKeys" | "referrals">;
+  clock: Clock;
+  catalog(): CatalogSnapshot;
+  commits: CommitQueue;
+  insights: Insights;
+  database: Kysely<FileTables>;
+  /** The state shared with other gateways; undefined where there are none. */
+  shared: Shared | undefined;
+}
 
 /** Builds everything that serving a request needs. */
 export function buildInference(
   settings: AppSettings,
-  parts: AppTools & {
-    clock: Clock;
-    catalog(): CatalogSnapshot;
-    aliases: Pick<AliasDirectory, "targetsOf">;
-    ledger: LedgerPort;
-    commits: CommitQueue;
-    insights: Insights;
-    security: Security;
-    providerKeys: ProviderKeys;
-    database: Kysely<FileTables>;
-    referrals: Referrals | undefined;
-    /** The state shared with other gateways; undefined where there are none. */
-    shared: Shared | undefined;
-  },
+  { tools, account, clock, catalog, commits, database, insights, shared }: InferenceParts,
 ): InferenceDependencies {
-  const { clock, catalog, ledger, security, providerKeys, referrals, shared } = parts;
-  const health = new HealthWindows(clock, parts.insights.stateOf);
+  const { aliases, ledger, security, providerKeys, referrals } = account;
+  const { logger, metrics } = tools;
+  const health = new HealthWindows(clock, insights.stateOf);
   if (shared !== undefined) shareOutages(health, shared.channel);
   const upstream = new UpstreamClient({ clock, network: networkOf(settings) });
   return {
     catalog: (workspaceId) =>
       workspaceId === undefined
         ? catalog()
-        : withWorkspaceNames(catalog(), parts.aliases.targetsOf(workspaceId)),
+        : withWorkspaceNames(catalog(), aliases.targetsOf(workspaceId)),
     ledger,
-    uncollected: new UncollectedCharges({ ...parts, reports: observeUncollected(parts) }),
-    chargesStall: () => !parts.commits.admits(),
+    uncollected: new UncollectedCharges({
+      commits,
+      clock,
+      reports: observeUncollected({ logger, metrics }),
+    }),
+    chargesStall: () => !commits.admits(),
     providerKeys,
     openedRoutes: new OpenedRoutes({
       providerKeys,
       clock,
-      onError: (error) => parts.logger.error({ err: error }, "a provider key could not be opened"),
+      onError: (error) => logger.error({ err: error }, "a provider key could not be opened"),
     }),
     clock,
     upstream,
     providerFiles: buildProviderFiles({
-      ...parts,
+      database,
+      catalog,
+      providerKeys,
       upstream,
+      clock,
+      logger,
       bytesMin: settings.files?.uploadFromBytes,
     }),
     health,
-    unsettled: parts.insights.unsettled,
-    observer: observerOf(parts),
-    random: parts.random ?? Math.random,
+    unsettled: insights.unsettled,
+    observer: observerOf(tools, { insights, clock }),
+    random: tools.random ?? Math.random,
     keepAlive: new KeepAliveTicker(() => clock.monotonicMs()),
     callSignatures: new CallSignatures(),
     sessions: new StickySessions(clock, { shared: openSessionPlaces(shared) }),
     privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
-    contents: contentPort(parts, settings.contentMediaBytes),
+    contents: contentPort({ insights, security }, settings.contentMediaBytes),
     holdsBonus: referrals && ((workspaceId) => referrals.holdsFor(workspaceId)),
     disconnect: settings.disconnect,
     keepaliveBeforeContentMs: settings.keepaliveBeforeContentMs,
@@ -110,12 +117,11 @@ export function buildInference(
 }
 
 /** Returns what receives the events of inference: metrics, traces, insights and the access log. */
-function observerOf({
-  accessLog,
-  insights,
-  ...telemetry
-}: AppTools & { clock: Clock; insights: Insights }): InferenceObserver {
-  const observer = withInsights(observeInference(telemetry), insights);
+function observerOf(
+  { accessLog, logger, metrics, tracing }: AppTools,
+  { insights, clock }: { insights: Insights; clock: Clock },
+): InferenceObserver {
+  const observer = withInsights(observeInference({ logger, metrics, tracing, clock }), insights);
   return accessLog?.observing(observer) ?? observer;
 }
 
@@ -192,7 +198,7 @@ export interface StoredResponses {
 /** Builds the storage of responses, their background work and their retention. */
 export function buildStoredResponses(
   { responseDays: keepDays, publicUrl }: AppSettings,
-  parts: AppTools & {
+  parts: {
     /** What runs the tools that models call. */
     gateway: Pick<
       Dependencies,
@@ -203,18 +209,14 @@ export function buildStoredResponses(
     inference: InferenceDependencies;
     directory: CredentialDirectory;
     insights: Insights;
-    /** The leases of work that one of several gateways does; absent where there is only one. */
-    leases: Leases | undefined;
-    isLeader: (() => boolean) | undefined;
+    work: SharedWork;
+    logger: Logger;
+    /** Runs background responses in place of inference. */
+    runInBackground: RunBackground | undefined;
   },
 ): StoredResponses {
-  const {
-    storage,
-    inference,
-    directory,
-    logger,
-    insights: { jobs },
-  } = parts;
+  const { storage, inference, documents, gateway, directory, work, logger } = parts;
+  const { jobs } = parts.insights;
   const { clock } = inference;
   const responses = new ResponseStore({
     database: storage.database.withTables(),
@@ -223,10 +225,21 @@ export function buildStoredResponses(
   const background = new BackgroundRunner({
     responses,
     clock,
-    jobs: new JobStore(storage.database.withTables(), parts.leases),
+    jobs: new JobStore(storage.database.withTables(), work.leases),
     run:
-      parts.runBackground ??
-      runBackground({ ...parts, ...parts.gateway, publicUrl, responses, clock }),
+      parts.runInBackground ??
+      runBackground({
+        inference,
+        documents,
+        responses,
+        toolCalls: gateway.toolCalls,
+        toolSecrets: gateway.toolSecrets,
+        upstreamServers: gateway.upstreamServers,
+        maxToolRounds: gateway.maxToolRounds,
+        search: gateway.search,
+        publicUrl,
+        clock,
+      }),
     callerOf: (keyId) => directory.liveLlmKey(keyId, clock.nowMs()),
     onError: (error) => logger.error({ err: error }, "a background response could not be stored"),
   });
@@ -234,7 +247,7 @@ export function buildStoredResponses(
     responses,
     clock,
     keepDays,
-    isLeader: parts.isLeader,
+    isLeader: work.isLeader,
     onPurged: () => jobs.ran("response_retention", true),
     onError(error) {
       jobs.ran("response_retention", false, "The last run failed.");

@@ -47,9 +47,17 @@ export function buildInsights(
   },
 ): Promise<Insights> {
   const { storage, database, reads, clock, catalog, logger, smoke, sharedUp } = parts;
+  const keeping: KeepingParts = {
+    database: database.withTables(),
+    storage,
+    logger,
+    clock,
+    isLeader: parts.isLeader,
+    providerKeyVault: parts.providerKeyVault,
+  };
   return openInsights({
-    openArchive: archiveOpener(settings, { ...parts, database: database.withTables() }),
-    openContents: contentsOpener(settings, { ...parts, database: database.withTables() }),
+    openArchive: archiveOpener(settings, keeping),
+    openContents: contentsOpener(settings, keeping),
     database,
     reads: reads?.withTables(),
     commits: storage.commits,
@@ -74,6 +82,16 @@ export function buildInsights(
   });
 }
 
+/** What keeps records and contents. */
+interface KeepingParts {
+  database: Kysely<ClosingTables>;
+  storage: Pick<Storage<never>, "kind" | "commits">;
+  logger: Logger;
+  clock: Clock;
+  isLeader: (() => boolean) | undefined;
+  providerKeyVault: KeyVault;
+}
+
 /**
  * Returns a function that opens the configured archive, whose code is loaded only then; undefined
  * where none is configured.
@@ -87,14 +105,7 @@ function archiveOpener(
     clock,
     isLeader,
     providerKeyVault,
-  }: {
-    storage: Pick<Storage<never>, "kind" | "commits">;
-    logger: Logger;
-    clock: Clock;
-    isLeader: (() => boolean) | undefined;
-    providerKeyVault: KeyVault;
-    database: Kysely<ClosingTables>;
-  },
+  }: KeepingParts,
 ): OpenArchive | undefined {
   if (archive === undefined) return undefined;
   return async (database, reads) =>
@@ -142,13 +153,7 @@ const contentsOpener =
       logger,
       clock,
       providerKeyVault: vault,
-    }: {
-      storage: Pick<Storage<never>, "commits">;
-      logger: Logger;
-      clock: Clock;
-      providerKeyVault: KeyVault;
-      database: Kysely<ClosingTables>;
-    },
+    }: KeepingParts,
   ) =>
   (database: Kysely<ContentTables>): Contents =>
     new Contents({

@@ -38,7 +38,10 @@ export async function openOperations(
     storage,
     shared,
     metrics,
-    ...parts
+    catalog,
+    entries,
+    clock,
+    logger,
   }: {
     storage: Storage<AppTables>;
     shared: Shared | undefined;
@@ -52,11 +55,14 @@ export async function openOperations(
   const sharedUp = sharedProbe(shared, settings);
   if (sharedUp !== undefined) metrics.watchSharedState(sharedUp);
   const nodes = await joinNodes(settings, {
-    ...parts,
     shared,
     database: storage.database.withTables(),
+    catalog,
+    entries,
+    clock,
+    logger,
   });
-  parts.entries.appliedBy(async () => (await nodes.reload()).change);
+  entries.appliedBy(async () => (await nodes.reload()).change);
   metrics.watchConfigurations(() => nodes.configurations());
   const state = { draining: false };
   const operations: Operations = {

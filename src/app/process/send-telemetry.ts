@@ -23,13 +23,15 @@ export function sendTelemetry(
   }: Pick<Configuration<unknown>, "openTelemetry" | "telemetry" | "accessLog">,
   {
     version,
-    ...parts
+    nodeName,
+    metrics: { definitions },
+    logger,
   }: { logger: Logger; metrics: Metrics; version: string; nodeName: string | undefined },
 ): { tracing: Tracing; accessLog: AccessLog | undefined } {
   const { serviceName, traces, metrics, logs, resource } = openTelemetry;
-  const service = { serviceName, version, resource, instanceId: parts.nodeName ?? hostname() };
+  const service = { serviceName, version, resource, instanceId: nodeName ?? hostname() };
   const warnOf = (what: string) => (error: unknown) =>
-    parts.logger.warn({ err: error }, `${what} could not be delivered`);
+    logger.warn({ err: error }, `${what} could not be delivered`);
   const push =
     place === "otlp" && logs !== undefined
       ? createLogPush({ ...service, target: logs, onExportError: warnOf("the access log") })
@@ -44,7 +46,7 @@ export function sendTelemetry(
     createMetricPush({
       ...service,
       target: metrics,
-      definitions: parts.metrics.definitions,
+      definitions: definitions,
       clock: systemClock,
       onExportError: warnOf("metrics"),
     }),
@@ -52,7 +54,7 @@ export function sendTelemetry(
   );
   const accessLog = push
     ? new AccessLog((line) => push.emit(line), systemClock)
-    : openAccessLog(place, parts.logger);
+    : openAccessLog(place, logger);
   return { tracing, accessLog };
 }
 
