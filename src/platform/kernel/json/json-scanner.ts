@@ -18,6 +18,28 @@ export type PassedBound = keyof JsonBounds;
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
+/** Finds the ends of strings in JSON text whose bytes arrive piece by piece. */
+export class StringEnds {
+  private isEscaped = false;
+
+  /** Returns the position of the quote that ends the string, or the end of the piece. */
+  endIn(bytes: Uint8Array, from: number): number {
+    for (let at = from; ; ) {
+      const found = bytes.indexOf(quote, at);
+      const end = found < 0 ? bytes.length : found;
+      let slashesFrom = end;
+      while (slashesFrom > at && bytes[slashesFrom - 1] === backslash) slashesFrom -= 1;
+      const isOdd = (end - slashesFrom) % 2 === 1;
+      // A backslash at the end of the previous piece escapes the first character of this one.
+      const isEscaped = slashesFrom === at && this.isEscaped ? !isOdd : isOdd;
+      this.isEscaped = found < 0 && isEscaped;
+      if (found < 0) return end;
+      if (!isEscaped) return found;
+      at = found + 1;
+    }
+  }
+}
+
 /**
  * Counts the content of JSON text while its bytes arrive, piece by piece: parsing it first would
  * take the time that the bounds are meant to save. Malformed text is left to the parser.
@@ -27,8 +49,8 @@ export class JsonScanner {
   private readonly counts: JsonBounds = { levels: 0, members: 0, entries: 0, numbers: 0 };
   /** Whether each open container is a list. */
   private readonly isList: boolean[] = [];
+  private readonly strings = new StringEnds();
   private inString = false;
-  private isEscaped = false;
 
   constructor(bounds: JsonBounds) {
     this.bounds = bounds;
@@ -37,8 +59,10 @@ export class JsonScanner {
   /** Takes the next bytes. Returns the bound that they exceed, if any. */
   push(bytes: Uint8Array): PassedBound | undefined {
     for (let at = 0; at < bytes.length; at += 1) {
-      if (this.inString) at = this.stringEnd(bytes, at);
-      else {
+      if (this.inString) {
+        at = this.strings.endIn(bytes, at);
+        this.inString = at === bytes.length;
+      } else {
         const passed = this.look(bytes[at] ?? 0);
         if (passed !== undefined) return passed;
       }
@@ -58,26 +82,6 @@ export class JsonScanner {
       }
     }
     return undefined;
-  }
-
-  /** Returns the position of the quote that ends the string, or the end of the piece. */
-  private stringEnd(bytes: Uint8Array, from: number): number {
-    for (let at = from; ; ) {
-      const found = bytes.indexOf(quote, at);
-      const end = found < 0 ? bytes.length : found;
-      let slashesFrom = end;
-      while (slashesFrom > at && bytes[slashesFrom - 1] === backslash) slashesFrom -= 1;
-      const isOdd = (end - slashesFrom) % 2 === 1;
-      // A backslash at the end of the previous piece escapes the first character of this one.
-      const isEscaped = slashesFrom === at && this.isEscaped ? !isOdd : isOdd;
-      this.isEscaped = found < 0 && isEscaped;
-      if (found < 0) return end;
-      if (!isEscaped) {
-        this.inString = false;
-        return found;
-      }
-      at = found + 1;
-    }
   }
 
   private look(byte: number): PassedBound | undefined {
