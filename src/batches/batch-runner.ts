@@ -14,7 +14,7 @@ import {
 } from "./line-form.ts";
 import { LinePace } from "./line-pace.ts";
 import { type LineResult, type LineStore, resultRow } from "./line-store.ts";
-import { InputReader, readBody } from "./read-input.ts";
+import { InputReader, type ModelRefusal, readBody } from "./read-input.ts";
 import { type ProviderBatchParts, ProviderBatchRunner } from "./providers/provider-batch-runner.ts";
 import type { ProviderPart } from "./providers/provider-batch-store.ts";
 import { ResultSeal } from "./result-seal.ts";
@@ -28,8 +28,8 @@ export interface BatchRunnerParts extends FinishParts {
   run: RunLine;
   /** Returns the key of a batch, if it may still be used. */
   callerOf(keyId: string): LlmKeyCaller | undefined;
-  /** Returns why a key may not use a model; undefined where it may. */
-  refuseModel(caller: LlmKeyCaller, model: string): string | undefined;
+  /** Returns why a key cannot use a model by that name; undefined where it can. */
+  refuseModel(caller: LlmKeyCaller, model: string): ModelRefusal | undefined;
   /** The most lines at once on this gateway. */
   concurrency: number;
   /** Returns how many requests of clients are in progress on this gateway; lines are none. */

@@ -53,7 +53,8 @@ describe("hostile inputs", () => {
 });
 
 test("lines are found by their bytes, wherever the pieces are cut", async () => {
-  const text = `${lineOf("ä", '{"model":"a/b"}')}\n${lineOf("b", '{"model":"a/b"}')}`;
+  const request = '{"model":"a/b","messages":[]}';
+  const text = `${lineOf("ä", request)}\n${lineOf("b", request)}`;
   const bytes = Buffer.from(text);
   for (const size of [1, 7, 64, bytes.length]) {
     async function* cut(): AsyncGenerator<Uint8Array> {

@@ -72,8 +72,14 @@ export interface InputRule {
   form: BatchForm;
   /** The path of every line. */
   endpoint: string;
-  /** Returns why a model may not be used; undefined where it may. */
-  refuseModel(model: string): string | undefined;
+  /** Returns why a model cannot be used by that name; undefined where it can. */
+  refuseModel(model: string): ModelRefusal | undefined;
+}
+
+/** Why a request's model cannot be used. */
+export interface ModelRefusal {
+  code: "model_not_found" | "invalid_model";
+  message: string;
 }
 
 /**
@@ -99,7 +105,7 @@ export class InputReader {
         this.total += 1;
         if (this.total > linesLimit)
           throw new UnreadableInputError({
-            code: "too_many_requests",
+            code: "too_many_tasks",
             message: `A batch has at most ${linesLimit} requests.`,
             param: null,
             line,
@@ -133,60 +139,116 @@ export class InputReader {
     if (some.length > 0) yield some;
   }
 
-  /** Returns the custom id of a valid line; notes the problem of any other. */
+  /**
+   * Returns the custom id of a valid line; notes the problem of any other, with the code, the text
+   * and the parameter that OpenAI gives it.
+   */
   private check(line: number, bytes: Uint8Array): string | undefined {
     const request = parsedObject(bytes);
     if (request === undefined)
-      return this.note(line, "invalid_json_line", "The line is not one JSON object.", null);
-    const { custom_id: customId, url, body } = request;
-    if (typeof customId !== "string" || customId === "" || customId.length > 512)
-      return this.note(line, "missing_required_parameter", "custom_id: is required.", "custom_id");
-    if (this.customIds.has(customId))
-      return this.note(
-        line,
-        "duplicate_custom_id",
-        "custom_id: is that of another line.",
-        "custom_id",
-      );
+      return this.note(line, {
+        code: "invalid_json_line",
+        message: "This line is not parseable as valid JSON.",
+        param: null,
+      });
+    for (const name of requiredMembers)
+      if ((request[name] ?? "") === "") return this.note(line, missing(name));
+    const problem = this.memberProblem(request);
+    if (problem !== undefined) return this.note(line, problem);
+    const customId = request["custom_id"] as string;
     this.customIds.add(customId);
-    if (request["method"] !== "POST")
-      return this.note(line, "invalid_method", "method: must be POST.", "method");
+    const wrong = this.bodyProblem(request["body"] as Record<string, unknown>);
+    return wrong === undefined ? customId : this.note(line, wrong);
+  }
+
+  private memberProblem({
+    custom_id: customId,
+    method,
+    url,
+    body,
+  }: Record<string, unknown>): LineProblem | undefined {
+    if (typeof customId !== "string" || customId.length > 512)
+      return {
+        code: "invalid_custom_id",
+        message: "The custom_id of a request must be a text of at most 512 characters.",
+        param: "custom_id",
+      };
+    if (this.customIds.has(customId))
+      return {
+        code: "duplicate_custom_id",
+        message:
+          `The custom_id '${customId}' for this request is a duplicate of another request. ` +
+          "The custom_id parameter must be unique for each request in a batch.",
+        param: "custom_id",
+      };
+    if (method !== "POST")
+      return {
+        code: "invalid_method",
+        message: "The method of a request in a batch must be POST.",
+        param: "method",
+      };
     if (url !== this.rule.endpoint && `/v1${String(url)}` !== this.rule.endpoint)
-      return this.note(
-        line,
-        "mismatched_url",
-        `url: must be the endpoint of the batch, ${this.rule.endpoint}.`,
-        "url",
-      );
-    if (typeof body !== "object" || body === null || Array.isArray(body))
-      return this.note(line, "missing_required_parameter", "body: must be an object.", "body");
-    return this.checkBody(line, body as Record<string, unknown>) ? customId : undefined;
+      return {
+        code: "invalid_url",
+        message: `The URL provided for this request does not match the batch endpoint ${this.rule.endpoint}.`,
+        param: "url",
+      };
+    if (typeof body !== "object" || Array.isArray(body))
+      return { code: "invalid_request", message: "The body must be an object.", param: "body" };
+    return undefined;
   }
 
-  private checkBody(line: number, body: Record<string, unknown>): boolean {
+  private bodyProblem(body: Record<string, unknown>): LineProblem | undefined {
     // Anthropic checks the parameters of a request when it is run.
-    if (this.rule.form === "anthropic") return true;
-    if (body["stream"] === true) {
-      this.note(line, "invalid_stream", "body.stream: lines are answered whole.", "body.stream");
-      return false;
-    }
-    const { model } = body;
-    const isMissing = model === undefined && !modelIsOptional.has(this.rule.endpoint);
-    if (isMissing || (model !== undefined && typeof model !== "string")) {
-      this.note(line, "missing_required_parameter", "body.model: is required.", "body.model");
-      return false;
-    }
-    const refusal = typeof model === "string" ? this.rule.refuseModel(model) : undefined;
-    if (refusal === undefined) return true;
-    this.note(line, "invalid_model", `body.model: ${refusal}`, "body.model");
-    return false;
+    if (this.rule.form === "anthropic") return undefined;
+    const { endpoint } = this.rule;
+    const { model, models, stream } = body;
+    if (stream === true)
+      return {
+        code: "streaming_unsupported",
+        message: `${endpointTitles[endpoint] ?? endpoint}: Streaming is not supported in the Batch API.`,
+        param: "body.stream",
+      };
+    const isMissing = model === undefined && models === undefined && !modelIsOptional.has(endpoint);
+    if (isMissing || (model !== undefined && typeof model !== "string"))
+      return invalidRequest("Model parameter is required.", "body.model");
+    if (endpoint === "/v1/chat/completions" && body["messages"] === undefined)
+      return invalidRequest("Messages parameter is required.", "body.messages");
+    // Where several models are named, those that cannot be used are passed over.
+    const refusal =
+      typeof model === "string" && models === undefined ? this.rule.refuseModel(model) : undefined;
+    return refusal && { ...refusal, param: "body.model" };
   }
 
-  private note(line: number, code: string, message: string, param: string | null): undefined {
-    if (this.problems.length < problemsMax) this.problems.push({ code, message, param, line });
+  private note(line: number, problem: LineProblem): undefined {
+    if (this.problems.length < problemsMax) this.problems.push({ ...problem, line });
     return undefined;
   }
 }
+
+/** A problem of a line. */
+type LineProblem = Omit<InputProblem, "line">;
+
+const requiredMembers = ["custom_id", "method", "url", "body"] as const;
+
+const missing = (param: string): LineProblem => ({
+  code: "missing_required_parameter",
+  message: `Missing required parameter: '${param}'.`,
+  param,
+});
+
+const invalidRequest = (message: string, param: string): LineProblem => ({
+  code: "invalid_request",
+  message,
+  param,
+});
+
+/** What OpenAI calls its endpoints in messages. */
+const endpointTitles: Readonly<Record<string, string>> = {
+  "/v1/chat/completions": "Chat Completions",
+  "/v1/completions": "Completions",
+  "/v1/responses": "Responses",
+};
 
 /** Endpoints that choose a model where none is named. */
 const modelIsOptional: ReadonlySet<string> = new Set(["/v1/moderations"]);

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ModelRefusal } from "../../batches/read-input.ts";
 import type { LineOutcome, LineRequest, RunLine } from "../../batches/line-form.ts";
 import { type Batches, openBatches } from "../../batches/open-batches.ts";
 import { buildProviderBatches } from "./build-provider-batches.ts";
@@ -8,9 +9,9 @@ import type { Files } from "../../files/open-files.ts";
 import type { BackgroundAnswer } from "../../http/inner-call.ts";
 import type { compileRoutes } from "../../http/router.ts";
 import type { Caller, LlmKeyCaller } from "../../identity/keys/caller.ts";
-import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
+import type { CatalogModel, CatalogSnapshot } from "../../inference/catalog/model.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
-import { findModel, isModelAllowed } from "../../inference/routing/resolve-models.ts";
+import { isModelAllowed, resolveModel } from "../../inference/routing/resolve-models.ts";
 import {
   chatOfCompletion,
   completionOfChat,
@@ -18,6 +19,7 @@ import {
 import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Account } from "../open-account.ts";
@@ -111,17 +113,35 @@ class RunningLines {
   }
 }
 
+/** Returns why a key cannot use a model by that name; a preset is looked up when a line runs. */
 function refuseModel(
   catalog: CatalogSnapshot,
   { key, parent }: LlmKeyCaller,
   id: string,
-): string | undefined {
-  const model = findModel(catalog, id);
-  if (model === undefined) return undefined;
+): ModelRefusal | undefined {
+  if (id.startsWith("@")) return undefined;
+  const model = modelNamed(catalog, id);
+  if (model === undefined)
+    return {
+      code: "model_not_found",
+      message: `The provided model '${id.slice(0, 200)}' is not supported by the Batch API.`,
+    };
   const isAllowed = [key, parent].every(
     (each) => each === undefined || isModelAllowed(each.allowedModels, model),
   );
-  return isAllowed ? undefined : `the key of this batch may not use ${id}.`;
+  return isAllowed
+    ? undefined
+    : { code: "invalid_model", message: `The key of this batch may not use the model '${id}'.` };
+}
+
+/** Returns a model by its id, with or without shortcuts; undefined where there is none. */
+function modelNamed(catalog: CatalogSnapshot, id: string): CatalogModel | undefined {
+  try {
+    return resolveModel(catalog, id).model;
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 /** Builds the batches of workspaces, whose lines run as requests of this gateway. */

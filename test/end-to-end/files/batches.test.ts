@@ -111,7 +111,7 @@ describe("OpenAI's client", () => {
       lineOf("b", "bad"),
       lineOf("c", "flaky"),
       lineOf("d", "two"),
-      lineOf("e", "x", { body: { model: "acme/none", messages: [] } }),
+      lineOf("e", "x", { body: { model: "acme/large", messages: [] } }),
     ]);
     expect(made).toMatchObject({
       object: "batch",
@@ -146,20 +146,46 @@ describe("OpenAI's client", () => {
   });
 
   test.each([
-    ["no JSON", "{", "invalid_json_line", 1],
-    ["an empty file", "\n\n", "empty_file", null],
-    ["an id that occurs twice", [lineOf("a", "x"), lineOf("a", "y")], "duplicate_custom_id", 2],
-    ["another url", [lineOf("a", "x", { url: "/v1/embeddings" })], "mismatched_url", 1],
-    ["another method", [lineOf("a", "x", { method: "GET" })], "invalid_method", 1],
-    ["a stream", [lineOf("a", "x", { body: { model: "m", stream: true } })], "invalid_stream", 1],
-    ["no model", [lineOf("a", "x", { body: {} })], "missing_required_parameter", 1],
-    ["deep JSON", `${"[".repeat(100_000)}`, "invalid_json_line", 1],
-    ["a million lines of one byte", "x\n".repeat(1_000_000), "invalid_json_line", 1],
-  ])("an input with %s fails the batch", async (_, lines, code, line) => {
+    ["no JSON", "{", ["invalid_json_line", null, 1]],
+    ["an empty file", "\n\n", ["empty_file", null, null]],
+    ["no custom_id", [lineOf("", "x")], ["missing_required_parameter", "custom_id", 1]],
+    [
+      "no method",
+      [lineOf("a", "x", { method: undefined })],
+      ["missing_required_parameter", "method", 1],
+    ],
+    ["no url", [lineOf("a", "x", { url: undefined })], ["missing_required_parameter", "url", 1]],
+    ["no body", [lineOf("a", "x", { body: undefined })], ["missing_required_parameter", "body", 1]],
+    [
+      "an id that occurs twice",
+      [lineOf("a", "x"), lineOf("a", "y")],
+      ["duplicate_custom_id", "custom_id", 2],
+    ],
+    ["another url", [lineOf("a", "x", { url: "/v1/embeddings" })], ["invalid_url", "url", 1]],
+    ["another method", [lineOf("a", "x", { method: "GET" })], ["invalid_method", "method", 1]],
+    [
+      "a stream",
+      [lineOf("a", "x", { body: { model: "m", stream: true } })],
+      ["streaming_unsupported", "body.stream", 1],
+    ],
+    ["no model", [lineOf("a", "x", { body: {} })], ["invalid_request", "body.model", 1]],
+    [
+      "no messages",
+      [lineOf("a", "x", { body: { model: "acme/large" } })],
+      ["invalid_request", "body.messages", 1],
+    ],
+    [
+      "an unknown model",
+      [lineOf("a", "x"), lineOf("b", "x", { body: { model: "acme/none", messages: [] } })],
+      ["model_not_found", "body.model", 2],
+    ],
+    ["deep JSON", `${"[".repeat(100_000)}`, ["invalid_json_line", null, 1]],
+    ["a million lines of one byte", "x\n".repeat(1_000_000), ["invalid_json_line", null, 1]],
+  ])("an input with %s fails the batch", async (_, lines, [code, param, line]) => {
     const made = await submit(lines as unknown[] | string);
     const batch = await ended(made.id);
     expect(batch.status).toBe("failed");
-    expect(batch.errors?.data?.[0]).toMatchObject({ code, line });
+    expect<unknown>(batch.errors?.data?.[0]).toMatchObject({ code, param, line });
     expect<unknown>([batch.output_file_id, batch.error_file_id]).toEqual([null, null]);
   });
 
@@ -216,6 +242,45 @@ describe("OpenAI's client", () => {
 });
 
 describe("Anthropic's client", () => {
+  const requestOf = (index: number) => ({
+    custom_id: `r${index}`,
+    params: {
+      model: "acme/large",
+      max_tokens: 100,
+      messages: [{ role: "user" as const, content: "one" }],
+    },
+  });
+
+  test("a batch of thousands of requests is taken, and once for an idempotency key", async () => {
+    const requests = Array.from({ length: 10_000 }, (_, index) => requestOf(index));
+    const create = async (key: string): Promise<string> => {
+      const made = await anthropic.messages.batches.create(
+        { requests },
+        { headers: { "Idempotency-Key": key } },
+      );
+      expect(made.request_counts.processing).toBe(10_000);
+      return made.id;
+    };
+    const id = await create("night-2");
+    expect((await anthropic.messages.batches.cancel(id)).processing_status).toBe("canceling");
+    expect(await create("night-2")).toBe(id);
+  });
+
+  test.each([
+    ["nested too deeply", { a: JSON.parse(`${"[".repeat(2_000)}${"]".repeat(2_000)}`) as unknown }],
+    ["no object", []],
+  ])("params that are %s are refused at once, and nothing is kept", async (_, params) => {
+    const answer = await fetch(`${gateway.baseUrl}/messages/batches`, {
+      method: "POST",
+      headers: { "x-api-key": testLlmKey, "anthropic-version": "2023-06-01" },
+      body: JSON.stringify({ requests: [requestOf(1), { custom_id: "x", params }] }),
+    });
+    expect(answer.status).toBe(400);
+    const { error } = (await answer.json()) as { error: { type: string; message: string } };
+    expect(error.type).toBe("invalid_request_error");
+    expect(error.message).toContain("requests[1]");
+  });
+
   test("runs a batch and reads its results from this gateway", async () => {
     const made = await anthropic.messages.batches.create({
       requests: ["one", "bad"].map((text) => ({
@@ -252,7 +317,8 @@ describe("Anthropic's client", () => {
     ]);
     const listed = [];
     for await (const { id } of anthropic.messages.batches.list({ limit: 1 })) listed.push(id);
-    expect(listed).toEqual([made.id]);
+    expect(listed[0]).toBe(made.id);
+    expect(new Set(listed).size).toBe(listed.length);
     expect(await anthropic.messages.batches.delete(made.id)).toEqual({
       id: made.id,
       type: "message_batch_deleted",
