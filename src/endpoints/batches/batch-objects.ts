@@ -200,4 +200,8 @@ export const batchIdOf = (shown: string): string | undefined =>
 
 /** Builds the refusal for a batch that this workspace does not have. */
 export const noBatch = (shown: string, param = "batch_id"): GatewayError =>
-  new GatewayError("not_found", `No batch ${shown.slice(0, 100)} in this workspace.`, { param });
+  new GatewayError(
+    "not_found",
+    `No batch found with id '${shown.slice(0, 100)}' in this workspace.`,
+    { param },
+  );

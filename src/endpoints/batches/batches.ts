@@ -99,7 +99,7 @@ export const createBatch = defineEndpoint<
   encodeError: encodeContractError,
   async handle(context, dependencies) {
     refuseRetention(context, dependencies);
-    const { files, batches } = dependencies;
+    const { files } = dependencies;
     const { body } = context;
     const { key, workspace } = context.caller as LlmKeyCaller;
     const id = fileIdOf(body.input_file_id);
@@ -125,10 +125,23 @@ export const createBatch = defineEndpoint<
       outputExpiresSeconds: body.output_expires_after?.seconds ?? null,
       metadata: body.metadata ?? null,
     } as const;
-    const { batch, webhookSecret } = await batches.create(asked, recipients);
+    const { batch, webhookSecret } = await heldUntilMade(dependencies, asked, recipients);
     return context.json({ ...openaiBatch(batch, undefined), ...secretOf(webhookSecret) });
   },
 });
+
+/** Creates a batch of a held input, and ends the hold where that fails. */
+export async function heldUntilMade(
+  { batches, files }: Pick<Dependencies, "batches" | "files">,
+  ...[asked, recipients]: Parameters<Dependencies["batches"]["create"]>
+): ReturnType<Dependencies["batches"]["create"]> {
+  try {
+    return await batches.create(asked, recipients);
+  } catch (error) {
+    await files.store.release(asked.inputFileId);
+    throw error;
+  }
+}
 
 /** Returns the member with the secret of a webhook, which is shown once. */
 export const secretOf = (secret: string | null) =>
@@ -262,7 +275,7 @@ export async function cancel(
   });
   const changed = (await batches.store.get(batch.id)) ?? batch;
   if (changed.status !== "cancelling" && changed.status !== "cancelled")
-    throw new GatewayError("conflict", `This batch is ${changed.status} and cannot be cancelled.`, {
+    throw new GatewayError("conflict", `Cannot cancel a batch with status '${changed.status}'.`, {
       param: "batch_id",
     });
   batches.runner.wake();

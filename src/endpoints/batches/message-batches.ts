@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
+import { answerOnceFor } from "../../access/idempotent-answers.ts";
 import type { Batch } from "../../batches/batch.ts";
 import { linesMax } from "../../batches/read-input.ts";
-import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import type { Reply } from "../../http/request-context.ts";
 import type { KnownCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { anthropicMessages } from "../../inference/dialects/anthropic-messages/index.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
@@ -13,7 +14,7 @@ import { contentResponse } from "../files/content-response.ts";
 import { quotaExceeded } from "../files/file-dialect.ts";
 import { fileAccess } from "../files/files.ts";
 import { badField, integerField, refuseRetention } from "../files/receive-form.ts";
-import { cancel, notifySchema, recipientsOf, secretOf } from "./batches.ts";
+import { cancel, heldUntilMade, notifySchema, recipientsOf, secretOf } from "./batches.ts";
 import {
   batchIdOf,
   messageBatch,
@@ -21,16 +22,14 @@ import {
   messageBatchSchema,
   noBatch,
 } from "./batch-objects.ts";
-
-/** The most bytes of the requests of a batch, which come in one body. */
-const bodyBytesMax = 256 * 1024 * 1024;
+import { receiveRequests, type ReceivedRequests, requestsBytesMax } from "./receive-requests.ts";
 
 /** How long the results of a batch are kept (Anthropic: 29 days). */
 const resultDays = 29;
 
 type BatchDependencies = Pick<
   Dependencies,
-  "batches" | "files" | "inference" | "security" | "publicUrl" | "clock"
+  "batches" | "files" | "idempotentAnswers" | "inference" | "security" | "publicUrl" | "clock"
 >;
 type BatchContext = RequestContext<unknown, KnownCaller>;
 
@@ -47,47 +46,12 @@ const requestsSchema = z.object({
   notify: notifySchema.optional(),
 });
 
-/** Returns the requests of a body as the lines of an input. Throws `bad_request`. */
-function inputOf({ requests }: Record<string, unknown>): string {
-  if (!Array.isArray(requests) || requests.length === 0)
-    throw badField("requests", "is required: at least one request.");
-  if (requests.length > linesMax.anthropic)
-    throw badField("requests", `must have at most ${linesMax.anthropic} entries.`);
-  const ids = new Set<string>();
-  return requests
-    .map((request: unknown, index) => {
-      const { custom_id: customId, params } = Object(request) as Record<string, unknown>;
-      const at = `requests[${index}]`;
-      if (typeof customId !== "string" || !/^[a-zA-Z0-9_-]{1,64}$/.test(customId))
-        throw badField(`${at}.custom_id`, "must have 1 to 64 letters, digits, _ and -.");
-      if (ids.has(customId)) throw badField(`${at}.custom_id`, "is that of another request.");
-      ids.add(customId);
-      if (typeof params !== "object" || params === null || Array.isArray(params))
-        throw badField(`${at}.params`, "must be an object.");
-      // Lines are answered whole, as Anthropic's are.
-      const { stream: _, ...body } = params as Record<string, unknown>;
-      return JSON.stringify({ custom_id: customId, method: "POST", url: "/v1/messages", body });
-    })
-    .join("\n");
-}
-
-/** Stores the input of a batch, which is no file of the workspace's list. */
-async function storeInput(
-  text: string,
+/** Makes the stored requests the input of a batch, which is no file of the workspace's list. */
+async function keepInput(
+  { object, quotaBytes }: ReceivedRequests,
   { key, workspace }: LlmKeyCaller,
   { files }: BatchDependencies,
 ): Promise<string> {
-  const quotaBytes = files.quotaBytesOf(workspace.plan);
-  const full = async (): Promise<GatewayError> =>
-    quotaExceeded({ usedBytes: await files.store.bytesOf(workspace.id), quotaBytes });
-  const bytes = Buffer.from(text);
-  const object = await files.objects.write(
-    workspace.id,
-    (async function* () {
-      for (let at = 0; at < bytes.byteLength; at += 65_536) yield bytes.subarray(at, at + 65_536);
-    })(),
-    { bytesMax: Number.MAX_SAFE_INTEGER, tooLarge: () => new Error("the input is too large") },
-  );
   const facts = {
     keyId: key.id,
     filename: "requests.jsonl",
@@ -97,10 +61,41 @@ async function storeInput(
     expiresAtMs: null,
   };
   const file = await files.store.add(object, facts, { bytesMax: quotaBytes });
-  if (file === undefined) throw await full();
+  if (file === undefined)
+    throw quotaExceeded({ usedBytes: await files.store.bytesOf(workspace.id), quotaBytes });
   await files.store.hold(file.id);
   await files.store.delete(workspace.id, file.id);
   return file.id;
+}
+
+/** Creates the batch of stored requests. Throws `GatewayError`. */
+async function makeBatch(
+  context: BatchContext,
+  received: ReceivedRequests,
+  dependencies: BatchDependencies,
+): Promise<Reply> {
+  const { workspace, key } = context.caller as LlmKeyCaller;
+  const notify = notifySchema.optional().safeParse(received.rest["notify"]);
+  if (!notify.success) throw badField("notify", "must have webhook_url or emails.");
+  const recipients = await recipientsOf(notify.data, workspace.id, dependencies);
+  const inputFileId = await keepInput(received, context.caller as LlmKeyCaller, dependencies);
+  const asked = {
+    workspaceId: workspace.id,
+    keyId: key.id,
+    form: "anthropic",
+    endpoint: "/v1/messages",
+    completionWindow: "24h",
+    windowMs: 24 * hourMs,
+    inputFileId,
+    total: received.count,
+    outputExpiresSeconds: (resultDays * dayMs) / 1_000,
+    metadata: null,
+  } as const;
+  const { batch, webhookSecret } = await heldUntilMade(dependencies, asked, recipients);
+  return context.json({
+    ...messageBatch(batch, dependencies.publicUrl()),
+    ...secretOf(webhookSecret),
+  });
 }
 
 /** Creates a batch of Messages requests. */
@@ -110,41 +105,40 @@ export const createMessageBatch = defineEndpoint<BatchDependencies, undefined, {
   base: "api",
   access: { llmKey: true },
   counting: "at-door",
-  bodyBytesMax,
+  bodyBytesMax: requestsBytesMax,
   tag: "Batches",
   summary: "Create a batch of messages.",
   description:
     "Anthropic's form: each request with a `custom_id` and the `params` of a message, for any model. Each runs as an ordinary request of " +
     "the key that creates the batch, and is charged once. Parameters are checked when a request runs.",
+  headers: z.object({
+    "Idempotency-Key": z
+      .string()
+      .max(255)
+      .optional()
+      .describe("A repetition with the same key gets the first answer, and makes no second batch."),
+  }),
   rawBody: requestsSchema,
   response: messageBatchSchema,
   encodeError: anthropicMessages.encodeError,
   async handle(context, dependencies) {
     refuseRetention(context, dependencies);
-    const caller = context.caller as LlmKeyCaller;
-    const body = parseJsonObject(await readJsonText(context.request, bodyBytesMax));
-    const text = inputOf(body);
-    const notify = notifySchema.optional().safeParse(body["notify"]);
-    if (!notify.success) throw badField("notify", "must have webhook_url or emails.");
-    const recipients = await recipientsOf(notify.data, caller.workspace.id, dependencies);
-    const inputFileId = await storeInput(text, caller, dependencies);
-    const asked = {
-      workspaceId: caller.workspace.id,
-      keyId: caller.key.id,
-      form: "anthropic",
-      endpoint: "/v1/messages",
-      completionWindow: "24h",
-      windowMs: 24 * hourMs,
-      inputFileId,
-      total: (body["requests"] as unknown[]).length,
-      outputExpiresSeconds: (resultDays * dayMs) / 1_000,
-      metadata: null,
-    } as const;
-    const { batch, webhookSecret } = await dependencies.batches.create(asked, recipients);
-    return context.json({
-      ...messageBatch(batch, dependencies.publicUrl()),
-      ...secretOf(webhookSecret),
-    });
+    const { files, idempotentAnswers } = dependencies;
+    const received = await receiveRequests(context, files);
+    let isMade = false;
+    try {
+      return await answerOnceFor(
+        idempotentAnswers,
+        { context, bodyText: received.fingerprint },
+        async () => {
+          const answer = await makeBatch(context, received, dependencies);
+          isMade = true;
+          return answer;
+        },
+      );
+    } finally {
+      if (!isMade) await files.objects.remove(received.object.name);
+    }
   },
 });
 

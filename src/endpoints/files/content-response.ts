@@ -63,7 +63,8 @@ export function contentResponse(
       headers: { ...shared, "content-range": `bytes */${bytes}` },
     });
   const { from, to } = range ?? { from: 0, to: bytes };
-  return new Response(streamOf(store.read(file, { from, to })), {
+  const isHead = request.method === "HEAD";
+  return new Response(isHead ? null : streamOf(store.read(file, { from, to })), {
     status: range === undefined ? 200 : 206,
     headers: {
       ...shared,
