@@ -6,18 +6,19 @@ import {
 } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Method } from "../../http/endpoint.ts";
-import { pathOf } from "../../http/request-context.ts";
+import { pathOf, type RequestHeaders } from "../../http/request-context.ts";
 import { readBodyBytes } from "../../http/read-body.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { type Provider, providerIdIn } from "../../inference/catalog/model.ts";
 import { passOn } from "../../inference/pipeline/passthrough/passed-call.ts";
 import {
+  bearsOwnKey,
   passedHeaders,
   passedTarget,
   shownHeaders,
 } from "../../inference/pipeline/passthrough/passthrough-route.ts";
 import type { UpstreamResponse } from "../../inference/upstream/exchange.ts";
-import { brand, brandHeader } from "../../platform/kernel/brand.ts";
+import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdText } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -61,13 +62,21 @@ function assertReachable(
   throw new GatewayError("not_configured", message);
 }
 
+/** Refuses sockets, whose messages no price covers. */
+function refuseSocket(headers: RequestHeaders): void {
+  if (headers.get("upgrade")?.toLowerCase() !== "websocket") return;
+  const message =
+    "WebSockets are not passed on: GET /realtime and GET /responses are the sockets of the gateway.";
+  throw new GatewayError("not_configured", message);
+}
+
 /** Query parameters with a credential, and those by which Google takes headers and methods. */
 const heldBackQuery = /^(?:key|api[-_]key|access_token|\$?http(?:headers|method)|_method)$/i;
 
 /** Returns the query without credentials, and without what makes another request of it. */
 function queryWithoutKeys(query: URLSearchParams): string {
   const kept = [...query].filter(
-    ([name, value]) => !heldBackQuery.test(name) && !value.startsWith(brand.llmKeyFamilyPrefix),
+    ([name, value]) => !heldBackQuery.test(name) && !bearsOwnKey(value),
   );
   return kept.length === 0 ? "" : `?${new URLSearchParams(kept)}`;
 }
@@ -103,6 +112,7 @@ async function pass(
   const method = request.method === "HEAD" ? "GET" : request.method;
   const target = passedTarget(provider, { method, path, query: queryWithoutKeys(context.query) });
   const hasBody = method !== "GET";
+  refuseSocket(request.headers);
   const { response, chargedNano } = await passOn(
     { ledger: deps.ledger, upstream: deps.inference.upstream, clock: deps.clock },
     {
@@ -121,7 +131,7 @@ async function pass(
   return new Response(streamOf(response), {
     status: response.status,
     headers: {
-      ...shownHeaders(Object.entries(response.headers)),
+      ...shownHeaders(Object.entries(response.headers), provider.apiKey),
       ...context.headers,
       [brandHeader("Provider-Chain")]: provider.id,
       [brandHeader("Credits-Charged")]: usdText(chargedNano),

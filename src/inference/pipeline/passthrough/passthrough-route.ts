@@ -1,3 +1,4 @@
+import { brand } from "../../../platform/kernel/brand.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { PassthroughRoute, Provider } from "../../catalog/model.ts";
 
@@ -17,10 +18,11 @@ export interface PassedTarget {
 
 /**
  * Matches paths that every parser reads alike: segments without encoded slashes, dots or
- * backslashes, and none that is empty or means another folder.
+ * backslashes, once or twice, and none that is empty or means another folder. Java's servers leave
+ * out what follows a semicolon, so that `..;a` is another folder too.
  */
 const plainPath =
-  /^(?:\/(?!\.{1,2}(?:\/|$))(?:[\w.~!$&'()*+,;=:@-]|%(?!2[ef]|5c|00)[\da-f]{2})+)+\/?$/i;
+  /^(?:\/(?!\.{1,2}(?:[/;]|$))(?:[\w.~!$&'()*+,;=:@-]|%(?!(?:25)*(?:2[ef]|5c|00))[\da-f]{2})+)+\/?$/i;
 
 /** Returns whether a route covers a path, exactly or all below it. */
 const covers = ({ path, methods }: PassthroughRoute, sent: PassedRequest): boolean => {
@@ -96,11 +98,17 @@ const heldBackFamilies = /^(?:x-service|x-forwarded|x-amz|proxy|sec|cf)-/;
 
 const isHeldBack = (name: string): boolean => heldBack.has(name) || heldBackFamilies.test(name);
 
+/** Returns whether a text contains a key of the gateway, in whichever header or parameter it stands. */
+export const bearsOwnKey = (text: string): boolean =>
+  text.includes(brand.llmKeyFamilyPrefix) || text.includes(brand.managementKeyPrefix);
+
 /** Returns the headers of a request that its provider is sent. */
 export const passedHeaders = (
   sent: readonly (readonly [name: string, value: string])[],
 ): Record<string, string> =>
-  Object.fromEntries(sent.filter(([name]) => !isHeldBack(name.toLowerCase())));
+  Object.fromEntries(
+    sent.filter(([name, value]) => !isHeldBack(name.toLowerCase()) && !bearsOwnKey(value)),
+  );
 
 /** Headers of answers that are passed on: what they are, and how often more may be asked. */
 const shown: ReadonlySet<string> = new Set([
@@ -114,12 +122,20 @@ const shown: ReadonlySet<string> = new Set([
 ]);
 const shownFamilies = /^(?:x-ratelimit|anthropic|openai|x-goog)-/;
 
-/** Returns the headers of an answer that the client is shown. */
+/** Headers of those families that name the operator's account. */
+const ofAccount = /-(?:organization(?:-id)?|project|workspace-id|user-project)$/;
+
+const isShown = (name: string): boolean =>
+  shown.has(name) || (shownFamilies.test(name) && !ofAccount.test(name));
+
+/** Returns the headers of an answer that the client is shown: none with the provider's credential. */
 export const shownHeaders = (
   headers: Iterable<readonly [name: string, value: string]>,
+  credential: string | undefined,
 ): Record<string, string> =>
   Object.fromEntries(
     [...headers].filter(
-      ([name]) => shown.has(name.toLowerCase()) || shownFamilies.test(name.toLowerCase()),
+      ([name, value]) =>
+        isShown(name.toLowerCase()) && (!credential || !value.includes(credential)),
     ),
   );
