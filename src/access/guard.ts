@@ -36,7 +36,7 @@ import { answerOnce, type IdempotentAnswers } from "./idempotent-answers.ts";
 import { checkAddress } from "./ip-allowlist.ts";
 import { type DoorKeys, doorKeyFor } from "./door-keys.ts";
 import type { Security } from "./open-security.ts";
-import { presentedSecrets } from "./presented-secrets.ts";
+import { invalidKey, presentedSecrets } from "./presented-secrets.ts";
 
 /** Options of the guard. */
 interface GuardOptions {
@@ -135,7 +135,7 @@ export class Guard implements RouterGuard<Caller> {
    * address was checked then.
    */
   admitCaller(endpoint: GuardedEndpoint, context: RequestContext, caller: Caller): void {
-    if (caller.kind !== "llm-key") throw invalidKey();
+    if (caller.kind !== "llm-key") throw invalidKey(context.request.headers);
     const { connection } = caller.key;
     if (connection !== undefined) connectedCaller(caller, connection, endpoint.access);
     assertAccepted(caller, endpoint.access);
@@ -292,12 +292,6 @@ const tellingRuns =
     if (!runs.isIn(context)) return work(context);
     return runs.tell(context, (async () => await work(context))());
   };
-
-const invalidKey = (): GatewayError =>
-  new RefusedCredentialError(
-    "invalid_api_key",
-    "The API key is not valid: it is unknown, revoked, disabled or expired.",
-  );
 
 const needsSession = (): GatewayError =>
   new GatewayError(
@@ -485,7 +479,7 @@ function authenticate(options: {
     throw missingKey(options.headers, access);
   }
   const credential = liveCredential(secrets, options);
-  if (credential === undefined) throw invalidKey();
+  if (credential === undefined) throw invalidKey(options.headers);
   const connection = credential.kind === "llm-key" ? credential.key.connection : undefined;
   if (connection !== undefined && !options.isInner) assertAudience(connection, options.endpoint);
   if (credential.kind === "llm-key" && connection !== undefined)

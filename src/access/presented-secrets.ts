@@ -1,4 +1,5 @@
 import type { RequestHeaders } from "../http/request-context.ts";
+import { RefusedCredentialError } from "./count-request.ts";
 
 /** The prefix of the subprotocol by which browsers send a key (OpenAI, "Realtime API"). */
 const keyProtocol = "openai-insecure-api-key.";
@@ -29,4 +30,17 @@ export function presentedSecrets(headers: RequestHeaders, inQuery: string | null
     protocolSecret(headers),
     inQuery,
   ].filter((secret) => secret !== null);
+}
+
+/** Matches the authorization of a request that is signed as AWS requires it. */
+const signature = /^AWS4-/;
+
+/** Builds the refusal of a request with these headers, whose secrets are no valid key. */
+export function invalidKey(headers: RequestHeaders): RefusedCredentialError {
+  const isSigned = signature.test(headers.get("authorization") ?? "");
+  const message = isSigned
+    ? "Signatures of AWS (SigV4) are not read here. Send a key of the gateway as `Authorization: Bearer`: Amazon's clients take it " +
+      "from AWS_BEARER_TOKEN_BEDROCK, Anthropic's as `apiKey` or `api_key`."
+    : "The API key is not valid: it is unknown, revoked, disabled or expired.";
+  return new RefusedCredentialError("invalid_api_key", message);
 }

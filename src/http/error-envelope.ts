@@ -10,6 +10,8 @@ export type ErrorEncoder = (
     traceId: string;
     /** The headers of the request, for paths that two dialects share. */
     headers?: RequestHeaders;
+    /** Whether the query of the request has a key, as Google's clients send it. */
+    keyInQuery?: boolean;
   },
 ) => Record<string, unknown>;
 

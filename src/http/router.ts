@@ -463,10 +463,14 @@ function errorResponse<Dependencies, Caller>(
   const headers = { ...errorHeaders(error), ...challengeOf(error, { context, options, endpoint }) };
   return (
     options.errorPage(error, { context, headers }) ??
-    context.json(encodeError(error, { traceId, headers: request.headers }), {
-      status: error.status,
-      headers,
-    })
+    context.json(
+      encodeError(error, {
+        traceId,
+        headers: request.headers,
+        keyInQuery: context.query.has("key"),
+      }),
+      { status: error.status, headers },
+    )
   );
 }
 

@@ -33,6 +33,8 @@ const deployed: ReadonlySet<string> = new Set([
   "/audio/translations",
   "/audio/speech",
   "/batches",
+  // Where the AI SDK asks for its default kind of model, if it is set to go by deployment.
+  "/responses",
 ]);
 
 /** Matches the paths of OpenAI's API that Azure's clients ask for. */
