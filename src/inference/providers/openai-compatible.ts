@@ -200,7 +200,22 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     baseUrl: "https://api.fireworks.ai/inference/v1",
     credentialVariables: ["FIREWORKS_API_KEY"],
     dialects: withEmbeddings,
-    deviations: { maxTokensField: "max_tokens", ownCompletions: { form: "openai" } },
+    deviations: {
+      maxTokensField: "max_tokens",
+      // It names a member that it does not know and refuses the request (package `fireworks-ai` 1.2).
+      ownCompletions: {
+        form: "openai",
+        fields: [
+          ...["echo", "echo_last", "max_tokens", "n", "logprobs", "top_logprobs", "logit_bias"],
+          ...["temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "stop"],
+          ...["frequency_penalty", "presence_penalty", "repetition_penalty", "ignore_eos"],
+          ...["mirostat_lr", "mirostat_target", "prediction", "speculation", "response_format"],
+          ...["reasoning_effort", "reasoning_history", "thinking", "service_tier"],
+          ...["return_token_ids", "images", "metadata", "user", "prompt_cache_key"],
+          ...["context_length_exceeded_behavior", "stream", "stream_options"],
+        ],
+      },
+    },
     // Prompts and answers of open models are not stored unless the account opts in.
     dataPolicy: { zdr: true, dataCollection: "deny" },
     naming: {
@@ -366,7 +381,17 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     deviations: {
       maxTokensField: "max_tokens",
       pictures: "width-height",
-      ownCompletions: { form: "openai", oneText: true },
+      // Members of `CompletionRequest` (togethercomputer/openapi, 2026-04); `suffix` is none.
+      ownCompletions: {
+        form: "openai",
+        oneText: true,
+        stopIsList: true,
+        fields: [
+          ...["echo", "max_tokens", "n", "logprobs", "logit_bias", "seed", "stop"],
+          ...["temperature", "top_p", "top_k", "min_p", "safety_model", "stream"],
+          ...["frequency_penalty", "presence_penalty", "repetition_penalty", "stream_options"],
+        ],
+      },
     },
     factsId: "togetherai",
   },

@@ -55,6 +55,8 @@ export interface OwnCompletions {
   models?: RegExp;
   /** Whether it takes one text alone: neither several, nor token ids, nor one that is only scored. */
   oneText?: true;
+  /** Whether `stop` has to be a list. */
+  stopIsList?: true;
   /** The members of a body that it takes, beside model and prompt; absent means all. */
   fields?: readonly string[];
   /** The most output tokens that may be asked for; absent means what the model has. */

@@ -131,6 +131,7 @@ function sentBody(
     body.stream_options = { ...asObject(sent.stream_options), include_usage: true };
   else delete body.stream_options;
   if (own.form === "mistral") rename(body, mistralNames);
+  if (own.stopIsList === true && typeof body.stop === "string") body.stop = [body.stop];
   const refused = refusedFields(body, { deviations, refuses: route.refuses });
   for (const field of refused.fields) delete body[field];
   const losses: Loss[] = [...capped.losses, ...refused.losses];

@@ -61,6 +61,18 @@ beforeAll(async () => {
         models: [named("instruct", "gpt-3.5-turbo-instruct"), named("chat", "gpt-5.5")],
       }),
       provider({
+        id: "fireworks",
+        base_url: upstream.baseUrl("fireworks"),
+        api_key: "k",
+        models: [named("fireworks", "accounts/fireworks/models/own")],
+      }),
+      provider({
+        id: "together",
+        base_url: upstream.baseUrl("together"),
+        api_key: "k",
+        models: [named("together", "meta-llama/own")],
+      }),
+      provider({
         id: "openrouter",
         base_url: upstream.baseUrl("openrouter"),
         api_key: "k",
@@ -267,6 +279,33 @@ describe("hosted vendors with an endpoint of their own", () => {
     expect(sent()?.path).toBe("/openai/completions");
     await client().completions.create({ model: "house/chat", prompt: "Hi" });
     expect(sent()?.path).toMatch(/^\/openai\/(?:chat\/completions|responses)$/);
+    expect(upstream.refusals).toEqual([]);
+  });
+
+  test("Fireworks' takes lists and token ids, and is never sent a member that it does not know", async () => {
+    const model = "house/fireworks";
+    const more = { best_of: 2, suffix: "The end.", seed: 3, logprobs: 2 };
+    const { data, response } = await client()
+      .completions.create({ model, prompt: ["One", "Two"], ...more })
+      .withResponse();
+    expect(sent()?.path).toBe("/fireworks/completions");
+    expect(sent()?.body).toMatchObject({ prompt: ["One", "Two"], seed: 3, logprobs: 2 });
+    expect([data.choices.length, lossOf(response)]).toEqual([2, ["best_of", "suffix"]]);
+    const { texts, usage } = await streamed({ model, prompt: [1, 2, 3] });
+    expect([texts, usage]).toMatchObject([["Understood."], { completion_tokens: 3 }]);
+    expect(upstream.refusals).toEqual([]);
+  });
+
+  test("Together's takes one text, its stops as a list, and no suffix", async () => {
+    const model = "house/together";
+    const { response } = await client()
+      .completions.create({ model, prompt: ["Hi"], stop: ".", suffix: "!", n: 2 })
+      .withResponse();
+    expect(sent()?.body).toMatchObject({ prompt: "Hi", stop: ["."], n: 2 });
+    expect(lossOf(response)).toEqual(["suffix"]);
+    expect((await streamed({ model, prompt: "Hi" })).texts).toEqual(["Understood."]);
+    const refused = await gateway.post("/completions", { model, prompt: ["a", "b"] });
+    expect((await errorOf(refused)).param).toBe("prompt");
     expect(upstream.refusals).toEqual([]);
   });
 

@@ -15,6 +15,8 @@ export const vendorIds = [
   "groq",
   "openrouter",
   "cohere",
+  "fireworks",
+  "together",
   "vllm",
   "llama-cpp",
 ] as const;
