@@ -8,7 +8,7 @@ import {
 } from "../../inference/catalog/list-models.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { strictestCap } from "../../inference/catalog/model-object.ts";
-import { namedModels } from "../../inference/routing/resolve-models.ts";
+import { namedModel, namedModels } from "../../inference/routing/resolve-models.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { presetObject, presetObjectSchema } from "../account/presets.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -238,7 +238,9 @@ const modelListQuerySchema = z.object({
  * Returns one model in the form of the caller's client. Google's clients are recognised by their
  * headers or `?key=`, and Anthropic's by their `anthropic-version` header.
  */
-const viewModel: Telling = async (model, { inference }, context) => {
+const viewModel: Telling = async (found, { inference }, context) => {
+  const name = context.param("id");
+  const model = namedModel(catalogFor({ inference }, context.caller), name) ?? found;
   if (isGoogleClient(context)) return googleModelEntry(model);
   return context.request.headers.has("anthropic-version")
     ? anthropicModelEntry(model)

@@ -10,7 +10,7 @@ import {
   parseModelListQuery,
 } from "../../inference/catalog/list-models.ts";
 import { googleGenerate } from "../../inference/dialects/google-generate/index.ts";
-import { namedModels } from "../../inference/routing/resolve-models.ts";
+import { namedModel, namedModels } from "../../inference/routing/resolve-models.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import {
   catalogEndpoint,
@@ -20,7 +20,7 @@ import {
   shownModel,
 } from "../catalog/sub-route.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { listPaths, modelOf, modelPaths } from "./paths.ts";
+import { isOfVertex, listPaths, modelOf, modelPaths } from "./paths.ts";
 
 const entrySchema = lazily(() =>
   z
@@ -59,6 +59,19 @@ export const googleModelEntry = (model: CatalogModel) => ({
   thinking: model.reasoning !== undefined,
 });
 
+/** Returns a model in the form of Vertex AI, which writes the owner of an id as its publisher. */
+function vertexModelEntry(model: CatalogModel) {
+  const { name, version, ...entry } = googleModelEntry(model);
+  const slash = model.id.indexOf("/");
+  const publisher = slash < 0 ? "google" : model.id.slice(0, slash);
+  return {
+    ...entry,
+    name: `publishers/${publisher}/models/${model.id.slice(slash + 1)}`,
+    versionId: version,
+    launchStage: "GA",
+  };
+}
+
 const pageSizeDefault = 50;
 const pageSizeMax = 1_000;
 
@@ -67,6 +80,14 @@ export function googleModelList(
   models: readonly CatalogModel[],
   query: URLSearchParams,
 ): { models: ReturnType<typeof googleModelEntry>[]; nextPageToken?: string } {
+  const { page, ...rest } = pageOf(models, query);
+  return { models: page.map(googleModelEntry), ...rest };
+}
+
+function pageOf(
+  models: readonly CatalogModel[],
+  query: URLSearchParams,
+): { page: readonly CatalogModel[]; nextPageToken?: string } {
   const callable = models
     .filter(({ surface, comingSoon }) => methodsOf[surface] !== undefined && !comingSoon)
     .toSorted((one, other) => one.id.localeCompare(other.id));
@@ -84,7 +105,7 @@ export function googleModelList(
   const page = callable.slice(start, start + Math.min(size || pageSizeDefault, pageSizeMax));
   const last = page.at(-1)?.id;
   const hasMore = start + page.length < callable.length && last !== undefined;
-  return { models: page.map(googleModelEntry), ...(hasMore && { nextPageToken: last }) };
+  return { page, ...(hasMore && { nextPageToken: last }) };
 }
 
 /**
@@ -104,7 +125,7 @@ const hasGoogleHeader = (headers: RequestHeaders): boolean =>
 
 /** Writes an error of a path that several dialects share: Google's clients get their own form. */
 export const encodeModelError: ErrorEncoder = (error, context) =>
-  context.headers !== undefined && hasGoogleHeader(context.headers)
+  context.keyInQuery || (context.headers !== undefined && hasGoogleHeader(context.headers))
     ? googleGenerate.encodeError(error, context)
     : encodeContractError(error, context);
 
@@ -131,14 +152,20 @@ export const geminiModels = defineEndpoint<Pick<Dependencies, "inference">>({
   ...listPaths,
   summary: "List models in Google's form.",
   description:
-    "With `pageSize` and `pageToken`. `GET /v1/models` answers so where `x-goog-api-key`, `x-goog-api-client` or `?key=` is sent.",
+    "With `pageSize` and `pageToken`. `GET /v1/models` answers so where `x-goog-api-key`, `x-goog-api-client` or `?key=` is sent. " +
+    "Clients for Vertex AI get `publisherModels`.",
   query: z.object({
     pageSize: z.int().optional(),
     pageToken: z.string().optional(),
   }),
   response: () =>
     z.object({ models: z.array(entrySchema()), nextPageToken: z.string().optional() }),
-  handle: (context, deps) => context.json(googleModelList(listedFor(context, deps), context.query)),
+  handle(context, deps) {
+    const listed = listedFor(context, deps);
+    if (!isOfVertex(context.request)) return context.json(googleModelList(listed, context.query));
+    const { page, ...rest } = pageOf(listed, context.query);
+    return context.json({ publisherModels: page.map(vertexModelEntry), ...rest });
+  },
 });
 
 /** Shows one model in Google's form. */
@@ -147,8 +174,10 @@ export const geminiModel = defineEndpoint<Pick<Dependencies, "inference">>({
   ...modelPaths,
   summary: "Show a model in Google's form.",
   response: entrySchema,
-  handle: (context, deps) =>
-    context.json(
-      googleModelEntry(shownModel(catalogFor(deps, context.caller), modelOf(context.request))),
-    ),
+  handle(context, deps) {
+    const catalog = catalogFor(deps, context.caller);
+    const id = modelOf(context.request);
+    const model = namedModel(catalog, id) ?? shownModel(catalog, id);
+    return context.json((isOfVertex(context.request) ? vertexModelEntry : googleModelEntry)(model));
+  },
 });

@@ -9,8 +9,13 @@ const roots = [
   ...["/gemini/v1beta", "/gemini/v1", "/gemini/v1alpha"],
 ] as const;
 
-/** Where Vertex AI has models, in the version that is no root of Google's alone. */
-const vertexModels = "/v1/projects/:project/locations/:location/publishers/:publisher/models/*";
+/** Where Vertex AI has the models of publishers: of a project, and of none. */
+const publishers = ["/v1", "/v1beta1"].flatMap((version) => [
+  `${version}/publishers`,
+  `${version}/projects/:project/locations/:location/publishers`,
+]);
+
+const vertexModels = publishers.map((place) => `${place}/:publisher/models/*`);
 
 /** Returns a path below every root but the first, which documents list. */
 const below = (path: string): string[] => roots.slice(1).map((root) => root + path);
@@ -24,7 +29,7 @@ export const methodPaths = {
   base: "root",
   path: "/v1beta/models/:model",
   alsoAt: [
-    ...["/v1beta/models/*", vertexModels, ...below("/models/*")],
+    ...["/v1beta/models/*", ...vertexModels, ...below("/models/*")],
     ...roots.map((root) => `${root}/*`),
   ],
 } as const;
@@ -33,15 +38,19 @@ export const methodPaths = {
 export const modelPaths = {
   base: "root",
   path: "/v1beta/models/:model",
-  alsoAt: ["/v1beta/models/*", ...below("/models/*")],
+  alsoAt: ["/v1beta/models/*", ...below("/models/*"), ...vertexModels],
 } as const;
 
 /** The path of the list of models. */
 export const listPaths = {
   base: "root",
   path: "/v1beta/models",
-  alsoAt: below("/models"),
+  alsoAt: [...below("/models"), ...publishers.map((place) => `${place}/google/models`)],
 } as const;
+
+/** Returns whether a path is one of Vertex AI's, where models have publishers. */
+export const isOfVertex = (request: Pick<HttpRequest, "url">): boolean =>
+  /^\/v1(?:beta1)?\/(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\//.test(pathOf(request));
 
 /** Resources that Google has and the gateway does not; what else is posted there is a method. */
 export const otherPaths = {

@@ -32,10 +32,20 @@ export function findModel(catalog: CatalogSnapshot, id: string): CatalogModel | 
   return undefined;
 }
 
+/** The tag that Ollama's clients add to every name, and that its door leaves out. */
+const latestTag = ":latest";
+
+/** Returns the operator's name for an id in lower case, which may lack the tag of the name. */
+function nameFor(named: CatalogSnapshot["named"], id: string): string | undefined {
+  if (named === undefined || named.has(id)) return named && id;
+  const tagged = id + latestTag;
+  return named.has(tagged) ? tagged : undefined;
+}
+
 /** A name of the operator's own takes precedence over those that vendors gave. */
 function byName(catalog: CatalogSnapshot, id: string): CatalogModel | undefined {
   const { models, aliases, named } = catalog;
-  const target = named?.get(id);
+  const target = named?.get(nameFor(named, id) ?? id);
   const [first] = target === undefined ? [] : modelsOfAlias(target);
   const known = first === undefined || named?.has(first) ? undefined : findModel(catalog, first);
   return known ?? models.get(id) ?? models.get(aliases?.get(id) ?? "");
@@ -98,6 +108,12 @@ export function namedModels(catalog: CatalogSnapshot): readonly CatalogModel[] {
   }
   return models;
 }
+
+/** Returns one of the operator's names as a model, as lists show it; undefined where it is none. */
+export const namedModel = (catalog: CatalogSnapshot, id: string): CatalogModel | undefined =>
+  id.includes("/")
+    ? undefined
+    : namedModels(catalog).find((model) => model.id === nameFor(catalog.named, id.toLowerCase()));
 
 const resolvable = (catalog: CatalogSnapshot, id: string): CatalogModel | undefined =>
   findModel(catalog, id) ?? findModel(catalog, splitShortcuts(id).base);
@@ -189,7 +205,8 @@ export function expandedId(
   if (named === undefined || named.size === 0 || id.includes("/"))
     return { alias: undefined, ids: [id] };
   const exact = id.toLowerCase();
-  const name = named.has(exact) ? exact : splitShortcuts(exact).base;
+  const asked = nameFor(named, exact) === undefined ? splitShortcuts(exact).base : exact;
+  const name = nameFor(named, asked) ?? asked;
   const target = named.get(name);
   if (target === undefined) return { alias: undefined, ids: [id] };
   const ids = chooseModels(name, { target, facts: facts() });
@@ -197,7 +214,7 @@ export function expandedId(
     const message = `The name ${JSON.stringify(name)} means no model under the conditions of this request.`;
     throw new GatewayError("model_unavailable", message, { param: "model" });
   }
-  const suffix = id.slice(name.length);
+  const suffix = id.slice(asked.length);
   return { alias: name, ids: ids.map((one) => one + suffix) };
 }
 

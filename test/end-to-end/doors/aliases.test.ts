@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { provider, startGateway, type TestGateway } from "../../support/gateway.ts";
+import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { openaiChatWire } from "../../support/upstream/openai-chat-wire.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { json } from "../../support/upstream/steps.ts";
@@ -37,6 +37,7 @@ beforeAll(async () => {
         { model: "acme/small" },
       ],
       only: [{ model: "acme/a", when: { tag: "eu" } }],
+      "qwen3:latest": "acme/b",
     },
     plans: { enterprise: { perMinute: 1_000_000 } },
   });
@@ -92,7 +93,27 @@ test("a condition decides, and a name without any that is met is refused", async
   expect((await served("only", { headers: { "x-service-tags": "de, eu" } })).model).toBe("acme/a");
 });
 
+test("a name with the tag that Ollama's clients add is the same without it", async () => {
+  for (const name of ["qwen3:latest", "qwen3", "Qwen3:floor"])
+    expect([name, (await served(name)).model]).toEqual([name, "acme/b"]);
+  const headers = { authorization: `Bearer ${testLlmKey}` };
+  const ask = (path: string, body: object): Promise<Response> =>
+    fetch(gateway.origin + path, { method: "POST", headers, body: JSON.stringify(body) });
+  const messages = [{ role: "user", content: "Hi" }];
+  const chat = await ask("/api/chat", { model: "qwen3:latest", messages, stream: false });
+  expect([chat.status, chat.headers.get("x-service-model")]).toEqual([200, "acme/b"]);
+  expect((await ask("/api/show", { model: "qwen3:latest" })).status).toBe(200);
+});
+
 describe("lists", () => {
+  test("show the same name as the model itself does, in every form", async () => {
+    const shown = async (path: string, headers: Record<string, string> = {}) =>
+      fieldsOf(await (await gateway.get(path, headers)).json());
+    expect(await shown("/models/fast")).toMatchObject({ id: "fast", alias_of: ["acme/small"] });
+    expect((await shown("/models/fast", { "anthropic-version": "2023-06-01" })).id).toBe("fast");
+    expect((await shown("/models/fast", { "x-goog-api-client": "x" })).name).toBe("models/fast");
+  });
+
   test("show names beside models, in every form", async () => {
     const models = listOf(fieldsOf(await (await gateway.get("/models")).json()).data);
     expect(models.find(({ id }) => id === "split")).toMatchObject({

@@ -217,7 +217,10 @@ describe.each(engines)("aliases of a workspace on %s", (_, freshUrl) => {
       object: "model",
       alias_of: ["acme/a", "acme/b"],
     });
-    expect(await ask("/v1/models/listed", testLlmKey)).toMatchObject({ id: "acme/a" });
+    expect(await ask("/v1/models/listed", testLlmKey)).toMatchObject({
+      id: "listed",
+      alias_of: ["acme/a", "acme/b"],
+    });
     for (const [path, headers] of [
       ["/v1/models", { "anthropic-version": "2023-06-01" }],
       ["/v1/models", { "x-goog-api-client": "x" }],
