@@ -62,7 +62,30 @@ export const embedMany = (
     }),
   });
 
-/** The two forms of a request, and of its answer. */
+/** Answers `:predict`, as Vertex AI's clients ask for vectors: an instance for each. */
+export const embedPredicted = (
+  context: RequestContext,
+  deps: Pick<Dependencies, "inference" | "counters">,
+  model: string,
+): Promise<Reply> =>
+  embedContents(context, deps, {
+    requestOf({ instances, parameters }) {
+      const list = objectsIn(instances);
+      if (list.length === 0)
+        throw badRequest("instances", "is required: send at least one with a content.");
+      const { outputDimensionality } = asObject(parameters) ?? {};
+      return readRequest(
+        list.map((instance) => ({ ...instance, outputDimensionality })),
+        { model, path: (index) => `instances[${index}].content` },
+      );
+    },
+    render: (vectors, usage) => ({
+      predictions: vectors.map((values) => ({ embeddings: { values } })),
+      ...usage,
+    }),
+  });
+
+/** The forms of a request, and of its answer. */
 interface EmbedForm {
   requestOf(body: JsonObject): EmbeddingRequest;
   render(vectors: readonly (readonly number[])[], usage: JsonObject): object;

@@ -24,7 +24,7 @@ import {
   type CallServices,
 } from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
-import { embed, embedMany } from "./embed.ts";
+import { embed, embedMany, embedPredicted } from "./embed.ts";
 import { GenerateFrames, type StreamForm } from "./frames.ts";
 import { methodPaths, modelMethodOf, otherPaths } from "./paths.ts";
 
@@ -122,6 +122,7 @@ const methods: Readonly<Record<string, Method>> = {
   countTokens: count,
   embedContent: embed,
   batchEmbedContents: embedMany,
+  predict: embedPredicted,
 };
 
 function answer(context: RequestContext, deps: CallServices): Promise<Answer> {
@@ -183,8 +184,9 @@ export const geminiMethod = defineEndpoint<CallServices>({
   ...methodPaths,
   summary: "Ask a model in Google's dialect.",
   description:
-    "`{model}` is the id of a model, a colon and a method: generateContent, streamGenerateContent, countTokens, embedContent or " +
-    "batchEmbedContents. Ids may contain slashes. Streams are events with `alt=sse` and one JSON array without. Send the key as " +
+    "`{model}` is the id of a model, a colon and a method: generateContent, streamGenerateContent, countTokens, embedContent, " +
+    "batchEmbedContents, or predict for vectors in Vertex AI's form. Ids may contain slashes. Streams are events with `alt=sse` and one " +
+    "JSON array without. Send the key as " +
     "`x-goog-api-key`, as `?key=` or as `Authorization: Bearer`. The charge is in `usageMetadata.cost`. Also served below " +
     "`/v1alpha`, `/v1` and `/gemini`.",
   handle: answer,

@@ -79,6 +79,7 @@ const ownValues: ReadonlySet<string> = new Set([
   "parametersJsonSchema",
   "responseSchema",
   "responseJsonSchema",
+  "_responseJsonSchema",
   "labels",
   "provider",
   "trace",
