@@ -87,6 +87,21 @@ const groups = {
     ],
     command: npmInstall,
   },
+  // Clients of the clouds that sell models, set to the gateway's doors for them.
+  "cloud-clients": {
+    packages: [
+      "@ai-sdk/azure@4.0.85",
+      "@anthropic-ai/bedrock-sdk@1.1.3",
+      "@anthropic-ai/vertex-sdk@1.1.3",
+      "zod@4.1.12",
+    ],
+    command: npmInstall,
+  },
+  // Its database drivers are optional and need tools to build.
+  "google-adk": {
+    packages: ["@google/adk@2.0.0"],
+    command: (into, packages) => [...npmInstall(into, packages), "--omit=optional"],
+  },
   // An S3 service for the tests of buckets.
   "s3-server": { packages: ["moto[s3,server]==5.2.5"], command: pipInstall },
   ollama: { packages: ["ollama@0.6.4"], command: npmInstall },

@@ -1,7 +1,17 @@
 import { AzureChatOpenAI, AzureOpenAIEmbeddings } from "@langchain/openai";
+import {
+  embedMany,
+  type EmbeddingModel,
+  generateText,
+  type LanguageModel,
+  stepCountIs,
+  streamText,
+  tool,
+} from "ai";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import OpenAI, { AzureOpenAI, toFile } from "openai";
+import { z } from "zod";
 import {
   startGateway,
   testLlmKey,
@@ -11,6 +21,7 @@ import {
 import { pollUntil } from "../../support/poll-until.ts";
 import { at, textAt } from "../api/at.ts";
 import { missingPackage, runScript } from "../clients/python/run-script.ts";
+import { testClient } from "../clients/support/test-clients-folder.ts";
 
 const [chat, embed, image, speech, transcribe] = [
   "sandbox/chat:free",
@@ -139,6 +150,50 @@ test("the newer path takes OpenAI's client as it is", async () => {
   expect((await client.responses.create({ model: chat, input: "Hello" })).status).toBe("completed");
   expect((await client.batches.list()).data).toBeArray();
   expect((await client.files.list()).data).toBeArray();
+});
+
+/** The parts of the AI SDK's provider for Azure that are asked for here. */
+interface AzureModels {
+  chat(id: string): LanguageModel;
+  responses(id: string): LanguageModel;
+  completion(id: string): LanguageModel;
+  embedding(id: string): EmbeddingModel;
+}
+
+const lacksAiSdk = missingPackage("cloud-clients/node_modules", "@ai-sdk/azure");
+describe.skipIf(lacksAiSdk !== undefined)("the AI SDK's provider for Azure", () => {
+  test.each([false, true])("asks by deployment: %p", async (useDeploymentBasedUrls) => {
+    const { createAzure } = (await testClient("cloud-clients", "@ai-sdk/azure")) as {
+      createAzure(options: object): AzureModels;
+    };
+    const models = createAzure({
+      ...{ baseURL: `${gateway.origin}/openai`, apiKey: testLlmKey, useDeploymentBasedUrls },
+      ...(useDeploymentBasedUrls && { apiVersion }),
+    });
+    const look = tool({ inputSchema: z.object({ q: z.string() }), execute: () => "found" });
+    for (const kind of ["chat", "responses", "completion"] as const) {
+      const asked = { model: models[kind]("gpt-4o"), prompt: "Hello", maxRetries: 0 };
+      const whole = await generateText(asked);
+      let text = "";
+      for await (const piece of streamText(asked).textStream) text += piece;
+      expect([kind, text]).toEqual([kind, whole.text]);
+      if (kind === "completion") continue;
+      const called = await generateText({
+        ...{ ...asked, prompt: "find sandbox:calls=1", stopWhen: stepCountIs(3), tools: { look } },
+      });
+      expect([kind, called.steps.length, called.text === ""]).toEqual([kind, 2, false]);
+    }
+    const values = ["one", "two"];
+    const embedded = await embedMany({ model: models.embedding(embed), values, maxRetries: 0 });
+    expect(embedded.embeddings).toHaveLength(2);
+    const error: unknown = await generateText({
+      ...{ model: models.chat("no-such"), prompt: "Hello", maxRetries: 0 },
+    }).catch((thrown: unknown) => thrown);
+    expect([at(error, "statusCode"), textAt(error, "message")]).toEqual([
+      404,
+      expect.stringContaining("not in the catalog"),
+    ]);
+  });
 });
 
 test("LangChain's classes for Azure leave the slash of a deployment as it is", async () => {

@@ -1,3 +1,4 @@
+import type Anthropic from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
@@ -7,6 +8,7 @@ import {
 } from "../../support/strict-vendors/strict-upstream.ts";
 import { at, textAt } from "../api/at.ts";
 import { missingPackage, runScript } from "../clients/python/run-script.ts";
+import { testClient } from "../clients/support/test-clients-folder.ts";
 import { amazonEvents } from "./support/amazon-events.ts";
 
 const model = "anthropic/claude-sonnet-4-5";
@@ -267,6 +269,125 @@ test.skipIf(missing !== undefined)(
     expect(await runScript(script, { group: ["python", "s3-server"], parameters })).toEqual({
       bedrock: served,
       vertex: { ...served, counted: true },
+    });
+  },
+);
+
+/** The parts of Anthropic's clients that are asked for here. */
+interface CloudClient {
+  messages: Pick<Anthropic["messages"], "create" | "stream" | "countTokens">;
+  beta: { messages: Pick<Anthropic["beta"]["messages"], "create"> };
+}
+
+type CloudClass = new (options: object) => CloudClient;
+
+const lacksNpm = missingPackage("cloud-clients/node_modules", "@anthropic-ai/bedrock-sdk");
+describe.skipIf(lacksNpm !== undefined)("Anthropic's clients of npm", () => {
+  const clientOf = {
+    async bedrock(credentials: object): Promise<CloudClient> {
+      const { AnthropicBedrock } = (await testClient(
+        "cloud-clients",
+        "@anthropic-ai/bedrock-sdk",
+      )) as { AnthropicBedrock: CloudClass };
+      const place = { awsRegion: "us-east-1", baseURL: gateway.origin, maxRetries: 0 };
+      return new AnthropicBedrock({ ...place, ...credentials });
+    },
+    async vertex(): Promise<CloudClient> {
+      const { AnthropicVertex } = (await testClient(
+        "cloud-clients",
+        "@anthropic-ai/vertex-sdk",
+      )) as { AnthropicVertex: CloudClass };
+      const { OAuth2Client } = (await testClient("cloud-clients", "google-auth-library")) as {
+        OAuth2Client: new () => { setCredentials(credentials: object): void };
+      };
+      const authClient = new OAuth2Client();
+      authClient.setCredentials({ access_token: testLlmKey });
+      const place = { projectId: "p", region: "us-east5", baseURL: `${gateway.origin}/v1` };
+      return new AnthropicVertex({ ...place, authClient, maxRetries: 0 });
+    },
+  };
+  const asked = {
+    ...{ model: sandbox, max_tokens: 300 },
+    messages: [{ role: "user" as const, content: "hello" }],
+  };
+  const tools = [{ name: "look", input_schema: { type: "object" as const } }];
+  const saying = (content: string) => ({
+    ...asked,
+    messages: [{ role: "user" as const, content }],
+  });
+  const statusOf = (promise: Promise<unknown>): Promise<unknown> =>
+    promise.then(
+      () => "no error",
+      (error: unknown) => at(error, "status"),
+    );
+
+  test.each(["bedrock", "vertex"] as const)("for %s reach any model", async (cloud) => {
+    const client = await clientOf[cloud]({ apiKey: testLlmKey });
+    const whole = await client.messages.create(asked);
+    const streamed = await client.messages.stream(asked).finalMessage();
+    expect<unknown>(streamed.content).toEqual(whole.content);
+    expect(streamed.usage.output_tokens).toBe(whole.usage.output_tokens);
+    const called = await client.messages.create({ ...saying("find sandbox:calls=2"), tools });
+    const uses = called.content.filter((block) => block.type === "tool_use");
+    expect(uses).toHaveLength(2);
+    const results = uses.map(({ id }) => ({
+      ...{ type: "tool_result" as const, tool_use_id: id, content: "found" },
+    }));
+    const answered = await client.messages.create({
+      ...{ ...asked, tools },
+      messages: [
+        ...saying("find sandbox:calls=2").messages,
+        { role: "assistant", content: called.content },
+        { role: "user", content: results },
+      ],
+    });
+    expect(answered.stop_reason).toBe("end_turn");
+    const betas = ["context-1m-2025-08-07" as const];
+    expect((await client.beta.messages.create({ ...asked, betas })).stop_reason).toBe("end_turn");
+    const { model, messages: said } = asked;
+    const counted = await client.messages.countTokens({ model, messages: said });
+    expect(counted.input_tokens).toBeGreaterThan(0);
+    expect(await statusOf(client.messages.create({ ...asked, model: "no/such" }))).toBe(404);
+    const broken = client.messages.stream(saying("sandbox:error_after=3")).finalMessage();
+    expect(await statusOf(broken)).toBe(502);
+  });
+
+  test("for Bedrock are told what to send in place of a signature", async () => {
+    const client = await clientOf.bedrock({
+      apiKey: null,
+      awsAccessKey: "AKIA",
+      awsSecretKey: "s",
+    });
+    const error: unknown = await client.messages.create(asked).catch((thrown: unknown) => thrown);
+    expect(at(error, "status")).toBe(401);
+    expect(textAt(error, "message")).toContain("AWS_BEARER_TOKEN_BEDROCK");
+  });
+});
+
+const lacksGoogle = missingPackage("python-google", "google/genai");
+test.skipIf(lacksGoogle !== undefined)(
+  `Google's client of Python, set to Vertex AI, reaches any model${lacksGoogle ? ` (missing: ${lacksGoogle})` : ""}`,
+  async () => {
+    const script = join(import.meta.dir, "vertex_google.py");
+    const served = {
+      finish: "STOP",
+      streamed: true,
+      calls: ["look"],
+      answered: true,
+      shaped: ["a"],
+      vectors: [8, 8],
+      counted: true,
+      listed: true,
+      shown: "publishers/sandbox/models/chat:free",
+      refusals: [
+        [404, "NOT_FOUND"],
+        [429, "RESOURCE_EXHAUSTED"],
+      ],
+    };
+    const parameters = [gateway.origin, testLlmKey];
+    expect(await runScript(script, { group: "python-google", parameters })).toEqual({
+      project: served,
+      express: served,
     });
   },
 );

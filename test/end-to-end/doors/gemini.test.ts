@@ -165,6 +165,16 @@ test("upper-case types of either schema field and both spellings reach other ven
   }
 });
 
+test("properties of a schema keep their names, whatever spelling Google's members have", async () => {
+  const schema = { type: "object", properties: { mime_type: { type: "string" } } };
+  for (const field of ["response_json_schema", "_responseJsonSchema", "responseSchema"]) {
+    scene.upstreams["openai-chat"].script(json(wireOf("openai-chat").whole));
+    const config = { response_mime_type: "application/json", [field]: schema };
+    await ask("openai-chat", "generateContent", { body: { ...said, generation_config: config } });
+    expect(sentTo("openai-chat")).toMatchObject({ response_format: { json_schema: { schema } } });
+  }
+});
+
 test("what another vendor cannot be sent is named as its client wrote it", async () => {
   const video = { fileData: { mimeType: "video/mp4", fileUri: "gs://bucket/a.mp4" } };
   for (const [fields, field, word] of [
@@ -316,6 +326,10 @@ describe("the door", () => {
         error: { code: 404, status: "NOT_FOUND" },
       });
     expect(await (await scene.gateway.get("/models")).json()).toHaveProperty("object", "list");
+    for (const key of [testLlmKey, "sk-svc-v1-none"])
+      expect(await (await withKey(`/v1/models/none?key=${key}`)).json()).toMatchObject({
+        error: { status: key === testLlmKey ? "NOT_FOUND" : "UNAUTHENTICATED" },
+      });
   });
 
   test("keeps a key of the query out of its logs, its errors and what it asks", async () => {
