@@ -3,6 +3,18 @@ import { UpstreamFailure } from "./upstream-failure.ts";
 /** The most bytes of one event, so that an endless line cannot exhaust the memory. */
 export const maxEventBytes = 16 * 1024 * 1024;
 
+/**
+ * Bytes from which the rest of a piece is kept as it is. A smaller one is copied, since it would keep
+ * the whole piece in memory.
+ */
+const keptBytesMin = 64 * 1024;
+
+/** The most bytes of the memory in which pieces are joined that is kept for the next event. */
+const joinedBytesMax = 8 * 1024 * 1024;
+
+/** Memory for joining, which ends before anything else runs. */
+let joining = Buffer.alloc(0);
+
 const lineFeed = 0x0a;
 
 const carriageReturn = 0x0d;
@@ -31,7 +43,7 @@ export class SseDecoder implements EventReader {
     return this.data === undefined && this.eventName === "" && this.text.length <= maxEventBytes;
   }
 
-  /** Returns the events that this chunk completes. The owner may reuse the chunk afterwards. */
+  /** Returns the events that this chunk completes. A large chunk is not written to afterwards. */
   push(chunk: Uint8Array): SseEvent[] {
     this.read(chunk);
     return this.rest();
@@ -81,7 +93,7 @@ export class SseDecoder implements EventReader {
   }
 
   private hold(rest: Uint8Array): void {
-    this.held.push(rest.slice());
+    this.held.push(rest.byteLength < keptBytesMin ? new Uint8Array(rest) : rest);
     this.heldBytes += rest.byteLength;
     if (this.heldBytes + this.eventBytes > maxEventBytes) throw tooLarge();
   }
@@ -97,7 +109,8 @@ export class SseDecoder implements EventReader {
           ? chunk.toString("utf8", 0, end)
           : Buffer.from(chunk.buffer, chunk.byteOffset, end).toString("utf8");
     } else {
-      text = Buffer.concat([...this.held, chunk.subarray(0, end)]).toString("utf8");
+      this.held.push(chunk.subarray(0, end));
+      text = joinedText(this.held, this.heldBytes + end);
       this.held = [];
       this.heldBytes = 0;
     }
@@ -135,6 +148,19 @@ export class SseDecoder implements EventReader {
     this.eventBytes = 0;
     return eventName === "" ? { data } : { event: eventName, data };
   }
+}
+
+/** Returns the text of pieces that follow one another (UTF-8). */
+function joinedText(pieces: readonly Uint8Array[], byteLength: number): string {
+  if (byteLength < keptBytesMin || byteLength > joinedBytesMax)
+    return Buffer.concat(pieces, byteLength).toString("utf8");
+  if (joining.byteLength < byteLength) joining = Buffer.allocUnsafeSlow(byteLength);
+  let at = 0;
+  for (const piece of pieces) {
+    joining.set(piece, at);
+    at += piece.byteLength;
+  }
+  return joining.toString("utf8", 0, byteLength);
 }
 
 /** Returns the index after the last byte that ends a line; 0 when the chunk ends none. */
@@ -208,8 +234,8 @@ interface EventText {
 /** Reads events from bytes, one at a time. Throws `UpstreamFailure` for what cannot be read. */
 export interface EventReader extends EventText {
   /**
-   * Takes the next piece, once all events before it were read. The owner may reuse the piece
-   * afterwards.
+   * Takes the next piece, once all events before it were read. Nothing is written to a piece of
+   * 64 KiB or more afterwards, which may be kept until its last event is complete.
    */
   read(chunk: Uint8Array): void;
   /** Notes that no more pieces come. */

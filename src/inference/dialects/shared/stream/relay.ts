@@ -4,6 +4,7 @@ import type { MeteredUsage, SpokenPart, StreamPart } from "../../../canonical/re
 import type { EventText, SseEvent, StreamRelay } from "../passthrough.ts";
 import { type AlikeRun, AlikeTexts, type RunSearch, type ShownEvent } from "./alike-texts.ts";
 import type { AnswerReader } from "./answer-reader.ts";
+import { BytesAside, longCharacters } from "./bytes-aside.ts";
 
 /** A piece of text that an event says, and its part. */
 interface Said {
@@ -54,11 +55,14 @@ export class Relay implements StreamRelay {
   private readonly writer: StreamWriter;
   private readonly alike = new AlikeTexts<Said>(isSamePlace);
   private readonly search: RunSearch;
+  /** The base64 of the stream's pictures and sound; absent where its bytes are not kept. */
+  private readonly aside: BytesAside | undefined;
 
   constructor(reader: AnswerReader, writer: StreamWriter) {
     this.reader = reader;
     this.writer = writer;
     this.search = { keepsText: reader.keepsTexts };
+    this.aside = writer.writeText === undefined ? new BytesAside() : undefined;
   }
 
   get pingFrame(): string {
@@ -116,16 +120,18 @@ export class Relay implements StreamRelay {
   }
 
   accept(event: SseEvent): string | Promise<string> {
+    if (this.aside !== undefined && event.data.length >= longCharacters)
+      return this.acceptLong(event, this.aside);
     const parts = this.reader.read(event);
     const frames = this.writer.write(parts, event);
     this.learn(parts);
-    return isEnd(parts) ? this.close(frames) : frames;
+    return isEnd(parts) ? this.close(frames) : this.whole(frames);
   }
 
   finish(): Promise<string> {
     const parts = this.reader.readEnd();
     const frames = this.writer.write(parts);
-    return isEnd(parts) ? this.close(frames) : Promise.resolve(frames);
+    return isEnd(parts) ? this.close(frames) : Promise.resolve(this.whole(frames));
   }
 
   endAtCap(): Promise<string> {
@@ -141,7 +147,27 @@ export class Relay implements StreamRelay {
 
   fail(error: GatewayError): string {
     this.ended = true;
-    return this.writer.fail(error);
+    const frames = this.writer.fail(error);
+    return this.aside === undefined ? frames : this.aside.restore(frames);
+  }
+
+  /** Accepts an event without the base64 in it, which is put back once its frames are written. */
+  private acceptLong(came: SseEvent, aside: BytesAside): string | Promise<string> {
+    const { event, isLighter } = aside.take(came);
+    const parts = this.reader.read(event);
+    const frames = this.writer.write(parts, event);
+    if (isLighter) this.alike.learn(undefined);
+    else this.learn(parts);
+    return isEnd(parts) ? this.close(frames) : this.whole(frames);
+  }
+
+  /** Returns frames with all that was set aside of them. */
+  private whole(frames: string | Promise<string>): string | Promise<string> {
+    const { aside } = this;
+    if (aside === undefined || aside.isEmpty) return frames;
+    return typeof frames === "string"
+      ? aside.restore(frames)
+      : frames.then((text) => aside.restore(text));
   }
 
   private learn(parts: readonly StreamPart[]): void {
@@ -159,7 +185,7 @@ export class Relay implements StreamRelay {
     const frames = typeof before === "string" ? before : await before;
     const last = await this.writer.end();
     this.ended = true;
-    return frames + last;
+    return this.whole(frames + last);
   }
 }
 
