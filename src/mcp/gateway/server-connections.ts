@@ -224,9 +224,14 @@ export class ServerConnections {
     });
     const streamed = Promise.withResolvers<void>();
     const transport = await this.transportTo(at, { sdk, onStream: streamed.resolve });
-    await client.connect(transport, { timeout: connectMs });
-    if (at.listens) await this.listenWith(client);
-    else if (canBeAsked(capabilities) && asksOnStream(client))
+    try {
+      await client.connect(transport, { timeout: connectMs });
+      if (at.listens) await this.listenWith(client);
+    } catch (error) {
+      await client.close().catch(ignored);
+      throw error;
+    }
+    if (!at.listens && canBeAsked(capabilities) && asksOnStream(client))
       await Promise.race([streamed.promise, Bun.sleep(streamMs)]);
     return client;
   }
@@ -304,19 +309,20 @@ export class ServerConnections {
 
 /** Ends a session at its server where the server keeps one, and closes the connection. */
 async function closeConnection({ client }: Connection): Promise<void> {
-  try {
-    const connected = await client;
-    const { transport } = connected;
-    if (transport !== undefined && "terminateSession" in transport)
-      await Promise.race([
-        (transport as { terminateSession(): Promise<void> }).terminateSession(),
-        Bun.sleep(1_000),
-      ]);
-    await connected.close();
-  } catch {
-    // A connection that cannot be closed is gone already.
-  }
+  // Where it was not made there is nothing to close.
+  const connected = await client.catch(() => undefined);
+  const transport = connected?.transport;
+  if (transport !== undefined && "terminateSession" in transport)
+    await Promise.race([
+      (transport as { terminateSession(): Promise<void> }).terminateSession(),
+      Bun.sleep(1_000),
+    ]).catch(ignored);
+  // Its streams stay open until then, also where the server keeps the session.
+  await connected?.close().catch(ignored);
 }
+
+/** What a server does not end is closed here all the same. */
+const ignored = (): void => undefined;
 
 const codeOf = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "code" in error ? error.code : undefined;

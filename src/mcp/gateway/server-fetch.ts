@@ -37,8 +37,10 @@ export const serverFetch =
     const response = guarded
       ? await guardedFetch(String(url), request, guard)
       : await fetch(url, { ...request, redirect: "manual" });
-    if (response.status >= 300 && response.status < 400)
+    if (response.status >= 300 && response.status < 400) {
+      void response.body?.cancel();
       throw new Error("The server redirects to another address, which is not followed.");
+    }
     return boundedResponse(response);
   };
 
