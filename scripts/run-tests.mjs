@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeMemoryFolder } from "./test-run/memory-folder.mjs";
 import { ProgramRunner } from "./test-run/program-runner.mjs";
 import { failureLines, skipReasons, slowestLines } from "./test-run/report.mjs";
 import { startSharedPart } from "./test-run/shared-part.mjs";
@@ -84,6 +85,9 @@ const timing = [`--timings=${measuredPath}`, ...recorded, "--update-timings"];
 async function runTests(files, suite) {
   const names = files.length >= sharingFiles ? sharedParts : [];
   const parts = await Promise.all(names.map((name) => startSharedPart(root, name)));
+  // The shared Postgres keeps the databases of every test, which are too many for memory.
+  const memoryFolder = files.length >= sharingFiles ? makeMemoryFolder() : undefined;
+  if (memoryFolder !== undefined) environment["TMPDIR"] = memoryFolder;
   for (const { variables } of parts) Object.assign(environment, variables);
   try {
     return await runFiles(files, suite);

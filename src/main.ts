@@ -426,9 +426,7 @@ function startFailure(error: unknown): string {
   return `switchyard cannot start: ${String(error)}`;
 }
 
-try {
-  await start();
-} catch (error) {
+start().catch((error: unknown) => {
   console.error(startFailure(error));
   process.exit(1);
-}
+});

@@ -1,6 +1,7 @@
 /**
  * Bundles the programs that the tests of a whole run start some hundred times, prints the variable
- * with their folder, and removes it at the end of the input.
+ * with their folder, and removes it at the end of the input. The gateway is compiled to the engine's
+ * bytecode, which saves a third of its start; only CommonJS in one file can be.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -20,37 +21,55 @@ const bundledPackages: ReadonlySet<string> = new Set([
   "zod",
 ]);
 
-/** Where a source lies, instead of the bundle that it is in. */
-const placesOf = (path: string): Readonly<Record<string, string>> => ({
-  url: pathToFileURL(path).href,
-  dir: dirname(path),
-  dirname: dirname(path),
-});
+/** Replaces what a source says of its own place, by which it is not that of its bundle. */
+function withPlaces(text: string, path: string): string {
+  const places: Readonly<Record<string, string>> = {
+    url: JSON.stringify(pathToFileURL(path).href),
+    dir: JSON.stringify(dirname(path)),
+    dirname: JSON.stringify(dirname(path)),
+    // The program that a gateway of several processes runs once more: the bundle.
+    path: "process.argv[1]",
+  };
+  return text
+    .replaceAll(
+      /\bimport\.meta\.(url|dir|dirname|path)\b/g,
+      (_, name: string) => places[name] ?? "",
+    )
+    .replaceAll(
+      /\bimport\.meta\.resolve\(([^()]*)\)/g,
+      (_, name: string) => `Bun.pathToFileURL(Bun.resolveSync(${name}, ${places["dir"]})).href`,
+    );
+}
+
+const placesOfSources: Bun.BunPlugin = {
+  name: "places of the sources",
+  setup(build) {
+    build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => ({
+      contents: withPlaces(await Bun.file(path).text(), path),
+      loader: "ts",
+    }));
+  },
+};
 
 async function bundle(folder: string): Promise<void> {
-  await Bun.build({
-    entrypoints: programs.map(sourceOf),
+  const common: Omit<Bun.BuildConfig, "entrypoints"> = {
     outdir: folder,
     target: "bun",
+    external: Object.keys(dependencies).filter((name) => !bundledPackages.has(name)),
+    plugins: [placesOfSources],
+  };
+  await Bun.build({
+    ...common,
+    entrypoints: programs.filter((program) => program !== "main").map(sourceOf),
     splitting: true,
     sourcemap: "linked",
-    external: Object.keys(dependencies).filter((name) => !bundledPackages.has(name)),
-    plugins: [
-      {
-        name: "places of the sources",
-        setup(build) {
-          build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
-            const places = placesOf(path);
-            const text = await Bun.file(path).text();
-            const contents = text.replaceAll(
-              /\bimport\.meta\.(url|dir|dirname)\b/g,
-              (_, name: string) => JSON.stringify(places[name]),
-            );
-            return { contents, loader: "ts" };
-          });
-        },
-      },
-    ],
+  });
+  await Bun.build({
+    ...common,
+    entrypoints: [sourceOf("main")],
+    format: "cjs",
+    bytecode: true,
+    minify: { whitespace: true, syntax: true },
   });
 }
 
