@@ -6,7 +6,8 @@ import { minuteMs } from "../platform/kernel/clock.ts";
 import { AnswerHeaders } from "../http/answer-headers.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { countRequest } from "./count-request.ts";
-import { RateLimiter, RateTiers } from "./rate-limiter.ts";
+import { RateLimiter } from "./rate-limiter.ts";
+import { RateTiers } from "./rate-tiers.ts";
 
 const caller: Caller = {
   kind: "llm-key",

@@ -4,18 +4,15 @@ import { GatewayError } from "../platform/kernel/errors.ts";
 import { countedAddress } from "../platform/rate-windows/named-windows.ts";
 import type { Quota, QuotaState } from "../platform/rate-windows/quota.ts";
 import {
-  anonymousTier,
   narrowedTier,
   type CountOutcome,
   type HourWindow,
   type MinuteWindow,
-  type RateClass,
-  type RateTier,
-  type RateTiers,
   type RequestLimits,
   type TokenCount,
   type TokenWindow,
 } from "./rate-limiter.ts";
+import { anonymousTier, type RateClass, type RateTier, type RateTiers } from "./rate-tiers.ts";
 
 /** The dependencies of counting requests: the windows, and the tiers by plan. */
 export interface RateCounters {

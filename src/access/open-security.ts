@@ -10,12 +10,9 @@ import {
   type AllowedRange,
   type IpAllowlistTables,
 } from "./ip-allowlist.ts";
-import {
-  PrivacyDirectory,
-  PrivacyEditor,
-  PrivacyStore,
-  type PrivacyTables,
-} from "../identity/workspaces/privacy.ts";
+import { PrivacyEditor } from "../identity/workspaces/privacy-editor.ts";
+import { PrivacyStore, type PrivacyTables } from "../identity/workspaces/privacy-store.ts";
+import { PrivacyDirectory } from "../identity/workspaces/privacy-directory.ts";
 
 /** All database tables of the security routes. */
 export type SecurityTables = IpAllowlistTables & PrivacyTables & AuditTables & AuditChainTables;

@@ -17,7 +17,7 @@ import {
   type RateCounters,
   type TokensUsed,
 } from "./count-request.ts";
-import { RateTiers, type RateClass } from "./rate-limiter.ts";
+import { RateTiers, type RateClass } from "./rate-tiers.ts";
 
 /** The contract's table ("Limits"): plans, model class, tier and limit in 60 seconds. */
 const contract = `

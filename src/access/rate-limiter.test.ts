@@ -1,12 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import {
-  anonymousTier,
-  narrowedTier,
-  RateLimiter,
-  RateTiers,
-  type RateTier,
-} from "./rate-limiter.ts";
+import { narrowedTier, RateLimiter } from "./rate-limiter.ts";
+import { anonymousTier, RateTiers, type RateTier } from "./rate-tiers.ts";
 
 describe("sliding window", () => {
   test("admits exactly 600 of a limit of 600, and more after a minute", () => {

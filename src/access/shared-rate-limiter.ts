@@ -12,12 +12,12 @@ import type {
   CountOutcome,
   PastRequests,
   RateLimiter,
-  RateTier,
   RequestLimits,
   RequestWindows,
   TokenCount,
   TokenWindow,
 } from "./rate-limiter.ts";
+import type { RateTier } from "./rate-tiers.ts";
 import countWindowsText from "./scripts/count-windows.lua" with { type: "text" };
 
 /** A window in the form that the script takes. */

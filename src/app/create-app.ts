@@ -1,5 +1,5 @@
 import { Guard } from "../access/guard.ts";
-import { RateTiers } from "../access/rate-limiter.ts";
+import { RateTiers } from "../access/rate-tiers.ts";
 import type { RateCounters } from "../access/count-request.ts";
 import { type Documents, openDocuments } from "../documents/open-documents.ts";
 import type { Dependencies } from "../endpoints/dependencies.ts";

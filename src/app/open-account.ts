@@ -40,7 +40,8 @@ import {
 } from "../identity/workspaces/workspace-aliases.ts";
 import { bootstrap } from "../identity/workspaces/bootstrap.ts";
 import { revokeCredentials } from "../identity/workspaces/revoke-credentials.ts";
-import { WorkspaceEditor, type Workspace } from "../identity/workspaces/workspace-store.ts";
+import type { Workspace } from "../identity/workspaces/workspace-store.ts";
+import { WorkspaceEditor } from "../identity/workspaces/workspace-editor.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { createMailer, type Mailer } from "../platform/notify/mailer.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";

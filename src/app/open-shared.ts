@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { RateCounters } from "../access/count-request.ts";
-import { type PastRequests, RateLimiter, type RateTiers } from "../access/rate-limiter.ts";
+import { type PastRequests, RateLimiter } from "../access/rate-limiter.ts";
+import type { RateTiers } from "../access/rate-tiers.ts";
 import { rateClassOf } from "../endpoints/inference/read-call.ts";
 import { SharedRateLimiter } from "../access/shared-rate-limiter.ts";
 import { loadProviderKeyUsage, SharedKeyUsage } from "../byok/provider-key-usage.ts";

@@ -8,9 +8,9 @@ import { hourMs, minuteMs } from "../platform/kernel/clock.ts";
 import {
   type DeliveryOutcome,
   type WebhookMessage,
-  WebhookSecrets,
   WebhookSender,
 } from "../platform/notify/webhook-sender.ts";
+import { WebhookSecrets } from "../platform/notify/webhook-secrets.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
 import type { Storage } from "../platform/storage/storage.ts";

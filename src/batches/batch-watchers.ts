@@ -6,11 +6,8 @@ import { newId } from "../platform/kernel/ids.ts";
 import { usdText } from "../platform/kernel/money.ts";
 import type { Mailer } from "../platform/notify/mailer.ts";
 import { UnsafeTargetError } from "../platform/notify/public-address.ts";
-import type {
-  DeliveryOutcome,
-  WebhookSecrets,
-  WebhookSender,
-} from "../platform/notify/webhook-sender.ts";
+import type { DeliveryOutcome, WebhookSender } from "../platform/notify/webhook-sender.ts";
+import type { WebhookSecrets } from "../platform/notify/webhook-secrets.ts";
 import { openStatuses, type Batch, type BatchTables } from "./batch.ts";
 import type { BatchStore } from "./batch-store.ts";
 

@@ -1,12 +1,8 @@
 import type { Kysely } from "kysely";
 import type { CredentialUses } from "../identity/keys/credential-uses.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
-import {
-  createMasterKeys,
-  DataKeyStore,
-  KeyVault,
-  type DataKeyTables,
-} from "../platform/vault/key-vault.ts";
+import { createMasterKeys, KeyVault } from "../platform/vault/key-vault.ts";
+import { DataKeyStore, type DataKeyTables } from "../platform/vault/data-key-store.ts";
 import {
   ProviderKeyEditor,
   ProviderKeyStore,

@@ -1,4 +1,4 @@
-import { RateTiers } from "../access/rate-limiter.ts";
+import { RateTiers } from "../access/rate-tiers.ts";
 import { type Scope, scopes } from "../identity/keys/scopes.ts";
 import type { PlanId } from "../identity/workspaces/workspace-store.ts";
 import { directiveTable } from "../inference/sandbox/directives.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { dayMs, hourMs } from "../platform/kernel/clock.ts";
-import { LogBudget, type RecordSlice, type SlicesQuery, sliceMsOf } from "./retention.ts";
+import { type RecordSlice, type SlicesQuery, sliceMsOf } from "./generation-sizes.ts";
+import { LogBudget } from "./log-budget.ts";
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 const { signal } = new AbortController();

@@ -15,7 +15,8 @@ import {
   type GenerationTables,
   type GenerationRecord,
 } from "./generation-record.ts";
-import { GenerationSizes, type RecordMonths } from "./retention.ts";
+import type { RecordMonths } from "./retention.ts";
+import { GenerationSizes } from "./generation-sizes.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
 import { IncidentNotices, type NoticeTables } from "./health/incident-notices.ts";
 import { JobRegistry } from "./health/job-registry.ts";
@@ -25,7 +26,8 @@ import { ProviderStates, type RoutingState } from "./health/provider-health.ts";
 import type { RoutedProvider } from "./health/components.ts";
 import { SmokeStore, SmokeTests, type SmokePort, type SmokeTables } from "./health/smoke-tests.ts";
 import { NetworkStatistics, NetworkStore, type DescribeModel } from "./network-statistics.ts";
-import { ServiceRequests, RefusedRequests, type RefusedTables } from "./service-requests.ts";
+import { ServiceRequests } from "./service-requests.ts";
+import { RefusedRequests, type RefusedTables } from "./refused-requests.ts";
 import { ServiceUsageStore } from "./service-usage-store.ts";
 import { usageAdds, type UsageTables } from "./usage-rollup.ts";
 import { UsageStore } from "./usage-store.ts";

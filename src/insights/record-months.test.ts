@@ -25,7 +25,9 @@ import { isUniqueViolation } from "../platform/storage/storage-error.ts";
 import type { GenerationRecord } from "./generation-record.ts";
 import { GenerationStore } from "./generation-record.ts";
 import { JobRegistry } from "./health/job-registry.ts";
-import { GenerationSizes, LogBudget, Retention } from "./retention.ts";
+import { Retention } from "./retention.ts";
+import { GenerationSizes } from "./generation-sizes.ts";
+import { LogBudget } from "./log-budget.ts";
 import { UsageStore } from "./usage-store.ts";
 
 /** The middle of the month under way (November 2026), and of those before and after it. */

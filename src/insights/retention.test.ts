@@ -14,7 +14,9 @@ import { migratedDatabase } from "../../test/support/postgres.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import { GenerationStore, type GenerationRecord } from "./generation-record.ts";
-import { GenerationSizes, LogBudget, type LogExcess, Retention } from "./retention.ts";
+import { Retention } from "./retention.ts";
+import { GenerationSizes } from "./generation-sizes.ts";
+import { LogBudget, type LogExcess } from "./log-budget.ts";
 import { JobRegistry } from "./health/job-registry.ts";
 import { UsageStore } from "./usage-store.ts";
 

@@ -6,7 +6,7 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { openInsightStorage } from "../../test/support/generation-records.ts";
 import { migratedDatabase } from "../../test/support/postgres.ts";
 import { hourMs } from "../platform/kernel/clock.ts";
-import { RefusedRequests } from "./service-requests.ts";
+import { RefusedRequests } from "./refused-requests.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-refused-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -6,12 +6,8 @@ import {
 import { archivingCommits } from "../../src/insights/archive/outbox-add.ts";
 import type { GenerationRecord } from "../../src/insights/generation-record.ts";
 import { type Clock, systemClock } from "../../src/platform/kernel/clock.ts";
-import {
-  createMasterKeys,
-  type DataKeyStore,
-  KeyVault,
-  type WrappedDataKey,
-} from "../../src/platform/vault/key-vault.ts";
+import { createMasterKeys, KeyVault } from "../../src/platform/vault/key-vault.ts";
+import type { DataKeyStore, WrappedDataKey } from "../../src/platform/vault/data-key-store.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
 import { createMetrics } from "../../src/platform/telemetry/metrics.ts";
 import { type InsightTables, openInsightStorage, settledUnit } from "./generation-records.ts";

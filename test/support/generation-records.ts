@@ -14,7 +14,7 @@ import {
   type GenerationRecord,
   type GenerationTables,
 } from "../../src/insights/generation-record.ts";
-import { refusedHourAdd, type RefusedTables } from "../../src/insights/service-requests.ts";
+import { refusedHourAdd, type RefusedTables } from "../../src/insights/refused-requests.ts";
 import {
   usageAdds,
   usageAddStatements,

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { isClassDeclaration } from "typescript/unstable/ast";
+import { type ClassDeclaration, isClassDeclaration, SyntaxKind } from "typescript/unstable/ast";
 import { isProgram, type Finding, type Rule } from "./rule.ts";
 import type { SourceFile } from "./source-tree.ts";
 import { lineOf } from "./syntax-nodes.ts";
@@ -8,20 +8,29 @@ import { lineOf } from "./syntax-nodes.ts";
 const fileNameOf = (name: string): string =>
   name.replace(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, "-").toLowerCase();
 
-/** The classes of a file that have another name than it, except for errors, which are thrown there. */
+const isExported = (node: ClassDeclaration): boolean =>
+  node.modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword) === true;
+
+/**
+ * The exported classes of a file that have another name than it, except for errors, which are
+ * thrown there. A class that is not exported is a part of its file's idea.
+ */
 function hiddenClasses(file: SourceFile): Finding[] {
   const own = basename(file.path, ".ts");
-  return file.syntax.statements.filter(isClassDeclaration).flatMap((node): Finding[] => {
-    const name = node.name?.text ?? "a class";
-    if (fileNameOf(name) === own || name.endsWith("Error")) return [];
-    return [
-      { path: file.path, line: lineOf(file.syntax, node), problem: `hides the class ${name}` },
-    ];
-  });
+  return file.syntax.statements
+    .filter(isClassDeclaration)
+    .filter(isExported)
+    .flatMap((node): Finding[] => {
+      const name = node.name?.text ?? "a class";
+      if (fileNameOf(name) === own || name.endsWith("Error")) return [];
+      return [
+        { path: file.path, line: lineOf(file.syntax, node), problem: `hides the class ${name}` },
+      ];
+    });
 }
 
-/** The rooms that readers open most; the others follow as they are cleared. */
-const rooms = ["src/inference/pipeline/", "src/inference/canonical/", "src/billing/ledger/"];
+/** Every dialect has the same files, named by what they do: `decode-stream.ts`, `usage.ts`. */
+const rolesByFile = "src/inference/dialects/";
 
 /** A class is found by the name of its file; so a file has one idea, and no second one hides in it. */
 export const ideasAFile: Rule = {
@@ -29,6 +38,6 @@ export const ideasAFile: Rule = {
   fix: "Move the class into a file of its name.",
   check: ({ files }) =>
     files
-      .filter(({ path }) => isProgram(path) && rooms.some((room) => path.startsWith(room)))
+      .filter(({ path }) => isProgram(path) && !path.startsWith(rolesByFile))
       .flatMap(hiddenClasses),
 };

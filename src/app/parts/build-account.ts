@@ -7,7 +7,7 @@ import type { Budget } from "../../billing/budgets/budget.ts";
 import { weightOfMarkup } from "../../billing/customers/customer.ts";
 import type { CustomerSettings } from "../../billing/customers/open-customers.ts";
 import { MeterEvents } from "../../billing/customers/meter-events.ts";
-import { SpendStore } from "../../insights/service-usage-store.ts";
+import { SpendStore } from "../../insights/spend-store.ts";
 import {
   hasSeveralGateways,
   shareChanges,

@@ -17,7 +17,8 @@ import {
   completionOfChat,
 } from "../../inference/surfaces/completion-shaped-chat.ts";
 import { parseRange } from "../../platform/kernel/network/address-range.ts";
-import { WebhookSecrets, WebhookSender } from "../../platform/notify/webhook-sender.ts";
+import { WebhookSender } from "../../platform/notify/webhook-sender.ts";
+import { WebhookSecrets } from "../../platform/notify/webhook-secrets.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Storage } from "../../platform/storage/storage.ts";

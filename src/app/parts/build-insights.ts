@@ -15,7 +15,7 @@ import {
 } from "../../insights/open-insights.ts";
 import type { RoutedProvider } from "../../insights/health/components.ts";
 import type { SmokePort } from "../../insights/health/smoke-tests.ts";
-import { PrivacyStore, type PrivacyTables } from "../../identity/workspaces/privacy.ts";
+import { PrivacyStore, type PrivacyTables } from "../../identity/workspaces/privacy-store.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import type { Storage } from "../../platform/storage/storage.ts";

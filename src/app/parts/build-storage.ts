@@ -25,7 +25,7 @@ import {
 import { contentInsert, type ContentTables } from "../../insights/archive/content-insert.ts";
 import { generationInsert, type GenerationTables } from "../../insights/generation-record.ts";
 import type { InsightTables } from "../../insights/open-insights.ts";
-import { refusedHourAdd } from "../../insights/service-requests.ts";
+import { refusedHourAdd } from "../../insights/refused-requests.ts";
 import { usageAddStatements } from "../../insights/usage-rollup.ts";
 import type { ConversationTables } from "../../mcp/hub/conversation.ts";
 import type { GrantTables } from "../../mcp/gateway/oauth/grants.ts";

@@ -2,11 +2,11 @@ import { ClientSecrets } from "../../identity/keys/client-secrets.ts";
 import type { Kysely } from "kysely";
 import { TeamStore, type TeamTables } from "../../identity/teams/team-store.ts";
 import { CredentialDirectory } from "../../identity/keys/credential-directory.ts";
+import { CredentialUseWriter } from "../../identity/keys/credential-use-writer.ts";
 import {
   CredentialUseStore,
   type CredentialUseTables,
-  CredentialUseWriter,
-} from "../../identity/keys/credential-uses.ts";
+} from "../../identity/keys/credential-use-store.ts";
 import { WorkspaceStore, type WorkspaceTables } from "../../identity/workspaces/workspace-store.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { LlmKeyEditor } from "../../identity/keys/llm-key-editor.ts";
@@ -16,7 +16,7 @@ import { LlmKeyStore, type LlmKeyTables } from "../../identity/keys/llm-key-stor
 import {
   ManagementKeyStore,
   type ManagementKeyTables,
-} from "../../identity/keys/management-keys.ts";
+} from "../../identity/keys/management-key-store.ts";
 import { ManagementKeyEditor } from "../../identity/keys/management-key-editor.ts";
 
 /** Tables of workspaces and their credentials. */

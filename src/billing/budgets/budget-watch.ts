@@ -4,11 +4,8 @@ import { newId } from "../../platform/kernel/ids.ts";
 import { usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import { isRunId } from "../../identity/keys/run.ts";
 import type { Mailer } from "../../platform/notify/mailer.ts";
-import type {
-  DeliveryOutcome,
-  WebhookSecrets,
-  WebhookSender,
-} from "../../platform/notify/webhook-sender.ts";
+import type { DeliveryOutcome, WebhookSender } from "../../platform/notify/webhook-sender.ts";
+import type { WebhookSecrets } from "../../platform/notify/webhook-secrets.ts";
 import type { Alert, AlertStore, Channel, Delivery } from "./alert-store.ts";
 import type { BudgetStore } from "./budget-editor.ts";
 import { spanOf, sumOf } from "./budget-windows.ts";

@@ -4,7 +4,8 @@ import { checkBody, refuseUnknownFields } from "../../http/check-body.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
-import { versionsMax, type PresetReference } from "../../identity/presets/preset-store.ts";
+import { versionsMax } from "../../identity/presets/preset-store.ts";
+import type { PresetReference } from "../../identity/presets/preset-editor.ts";
 import {
   type Preset,
   type PresetChanges,

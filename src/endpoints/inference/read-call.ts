@@ -1,4 +1,5 @@
-import type { RateClass, TokenCount } from "../../access/rate-limiter.ts";
+import type { TokenCount } from "../../access/rate-limiter.ts";
+import type { RateClass } from "../../access/rate-tiers.ts";
 import {
   countRequest,
   countsTokens,

@@ -6,8 +6,10 @@ import { type ClientSecrets, clientSecretPrefix } from "./client-secrets.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
 import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
 import { keyOfRun, type Run } from "./run.ts";
-import { type CredentialUseStore, CredentialUses } from "./credential-uses.ts";
-import type { ManagementKey, ManagementKeyStore } from "./management-keys.ts";
+import { CredentialUses } from "./credential-uses.ts";
+import type { CredentialUseStore } from "./credential-use-store.ts";
+import type { ManagementKey } from "./management-keys.ts";
+import type { ManagementKeyStore } from "./management-key-store.ts";
 
 /**
  * All live credentials in memory, by the hash of their secret. Authenticating a request costs one

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { CredentialUses, type CredentialUseStore, CredentialUseWriter } from "./credential-uses.ts";
+import { CredentialUses } from "./credential-uses.ts";
+import { CredentialUseWriter } from "./credential-use-writer.ts";
+import type { CredentialUseStore } from "./credential-use-store.ts";
 
 function writerOn(write: (uses: readonly { id: string; atMs: number }[]) => Promise<void>) {
   const uses = new CredentialUses();

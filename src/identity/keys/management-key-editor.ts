@@ -5,7 +5,8 @@ import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
 import { maskSecret, newSecret, type SecretHasher } from "./secret-hasher.ts";
 import { coversScope, scopesWithin, type Scope } from "./scopes.ts";
-import type { ManagementKey, ManagementKeyStore, NarrowedKey } from "./management-keys.ts";
+import type { ManagementKey, NarrowedKey } from "./management-keys.ts";
+import type { ManagementKeyStore } from "./management-key-store.ts";
 
 /** The fields of a new management key. */
 type NewManagementKey = Pick<

@@ -7,7 +7,7 @@ import {
   type PresetConfig,
   usePreset,
 } from "./preset.ts";
-import { PresetDirectory } from "./preset-store.ts";
+import { PresetDirectory } from "./preset-directory.ts";
 import { anthropicMessages } from "../../inference/dialects/anthropic-messages/index.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
 import { openaiResponses } from "../../inference/dialects/openai-responses/index.ts";

@@ -4,7 +4,7 @@ import {
   type MemberEdits,
   scanMembers,
 } from "../../platform/kernel/json/json-members.ts";
-import type { PresetDirectory } from "./preset-store.ts";
+import type { PresetDirectory } from "./preset-directory.ts";
 
 /** A JSON object whose fields were checked on input. */
 export type JsonFields = Readonly<Record<string, unknown>>;

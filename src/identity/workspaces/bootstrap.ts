@@ -3,7 +3,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 import type { LlmKeyMinter } from "../keys/llm-key-minter.ts";
-import type { ManagementKeyStore } from "../keys/management-keys.ts";
+import type { ManagementKeyStore } from "../keys/management-key-store.ts";
 import { maskSecret, type SecretHasher } from "../keys/secret-hasher.ts";
 import type { LlmKeyStore } from "../keys/llm-key-store.ts";
 import type { WorkspaceStore, PlanId, Workspace } from "./workspace-store.ts";

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { noPrivacy, type Privacy, PrivacyDirectory, PrivacyEditor } from "./privacy.ts";
+import { noPrivacy, type Privacy } from "./privacy.ts";
+import { PrivacyEditor } from "./privacy-editor.ts";
+import { PrivacyDirectory } from "./privacy-directory.ts";
 
 test("a change keeps what another gateway just changed in other settings", async () => {
   let stored: Privacy = noPrivacy;

@@ -2,11 +2,8 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 import type { LlmKeyEditor } from "../keys/llm-key-editor.ts";
-import {
-  managementKeyStatus,
-  type ManagementKey,
-  type ManagementKeyStore,
-} from "../keys/management-keys.ts";
+import { managementKeyStatus, type ManagementKey } from "../keys/management-keys.ts";
+import type { ManagementKeyStore } from "../keys/management-key-store.ts";
 import type { ManagementKeyEditor } from "../keys/management-key-editor.ts";
 import type { LlmKey, LlmKeyStore } from "../keys/llm-key-store.ts";
 

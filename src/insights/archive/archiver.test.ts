@@ -20,7 +20,8 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { dayMs, hourMs, minuteMs, systemClock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { JobRegistry } from "../health/job-registry.ts";
-import { LogBudget, Retention } from "../retention.ts";
+import { Retention } from "../retention.ts";
+import { LogBudget } from "../log-budget.ts";
 import { forgetOutbox } from "./outbox-add.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-archive-"));

@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { brandHeader } from "../kernel/brand.ts";
 import type { Clock } from "../kernel/clock.ts";
 import {
@@ -85,33 +85,6 @@ function reasonOf(error: unknown): string {
   if (error instanceof Error && error.name === "TimeoutError")
     return `The webhook did not answer within ${patienceMs / 1000} seconds.`;
   return "The webhook could not be reached.";
-}
-
-/** The prefix of webhook secrets. */
-const prefix = "whsec_";
-
-/**
- * The secrets that sign webhooks. They are derived from the encryption key (HKDF, RFC 5869) for a
- * record and a version, so the database holds none, and incrementing the version rotates one.
- */
-export class WebhookSecrets {
-  private readonly encryptionKey: Uint8Array;
-
-  constructor(encryptionKey: Uint8Array) {
-    this.encryptionKey = encryptionKey;
-  }
-
-  /** Returns the secret of a record's webhook. */
-  secretOf({ id, version }: { id: string; version: number }): string {
-    const derived = hkdfSync(
-      "sha256",
-      this.encryptionKey,
-      "",
-      `switchyard webhook signing v1 ${id} ${version}`,
-      32,
-    );
-    return prefix + Buffer.from(derived).toString("base64url");
-  }
 }
 
 /**

@@ -1,15 +1,8 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import {
-  KeyVault,
-  createMasterKeys,
-  open,
-  seal,
-  sealingKeyIdOf,
-  type DataKeyStore,
-  type WrappedDataKey,
-} from "./key-vault.ts";
+import { KeyVault, createMasterKeys, open, seal, sealingKeyIdOf } from "./key-vault.ts";
+import type { DataKeyStore, WrappedDataKey } from "./data-key-store.ts";
 import { createSecretKey } from "node:crypto";
 
 /** Data keys in memory. */

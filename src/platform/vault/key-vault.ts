@@ -1,4 +1,3 @@
-import type { Kysely } from "kysely";
 import {
   createSecretKey,
   randomBytes,
@@ -11,6 +10,7 @@ import { ConfigurationError } from "../config/configuration-error.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { KeyedMutex } from "../kernel/keyed-mutex.ts";
+import type { WrappedDataKey, DataKeyStore } from "./data-key-store.ts";
 
 /** A 256-bit key, and the id by which sealed texts name it. */
 interface SealingKey {
@@ -20,9 +20,12 @@ interface SealingKey {
 }
 
 const algorithm = "aes-256-gcm";
+
 const version = "v1";
+
 /** Bytes of the nonce and of the tag (NIST SP 800-38D, 8.2.2 and 5.2.1.2). */
 const nonceBytes = 12;
+
 const tagBytes = 16;
 
 /** The context that a sealed text is bound to. Opening it with any other binding fails. */
@@ -124,11 +127,13 @@ interface RecordPlace {
 }
 
 const dataKeyBytes = 32;
+
 const wrapBinding = ({ workspaceId, id }: Pick<WrappedDataKey, "workspaceId" | "id">): Binding => [
   "data-key",
   workspaceId,
   id,
 ];
+
 const keyBinding = ({ workspaceId, providerId, id }: KeyPlace): Binding => [
   workspaceId,
   providerId,
@@ -293,58 +298,3 @@ const missingMasterKey = (id: string): ConfigurationError =>
         "name it as SWITCHYARD_SECRETS_KEY_PREVIOUS, or as SWITCHYARD_SECRETS_KEY again",
     },
   ]);
-
-/** A stored data key of a workspace, wrapped by a master key. */
-export interface WrappedDataKey {
-  /** The hexadecimal id that sealed texts name. */
-  id: string;
-  workspaceId: string;
-  /** The wrapped key in the form that `seal` writes. */
-  wrapped: string;
-}
-
-/** Rows of data keys. */
-export interface DataKeyTables {
-  workspace_data_keys: { id: string; workspace_id: string; wrapped: string; created_at_ms: number };
-}
-
-/** Stores data keys, one for each workspace. */
-export class DataKeyStore {
-  private readonly database: Kysely<DataKeyTables>;
-
-  constructor(database: Kysely<DataKeyTables>) {
-    this.database = database;
-  }
-
-  async loadAll(): Promise<WrappedDataKey[]> {
-    const rows = await this.database.selectFrom("workspace_data_keys").selectAll().execute();
-    return rows.map(({ id, workspace_id: workspaceId, wrapped }) => ({ id, workspaceId, wrapped }));
-  }
-
-  /** Returns a workspace's data key; undefined where it has none. */
-  async find(workspaceId: string): Promise<WrappedDataKey | undefined> {
-    const row = await this.database
-      .selectFrom("workspace_data_keys")
-      .selectAll()
-      .where("workspace_id", "=", workspaceId)
-      .executeTakeFirst();
-    return row && { id: row.id, workspaceId, wrapped: row.wrapped };
-  }
-
-  async insert({ id, workspaceId, wrapped }: WrappedDataKey, nowMs: number): Promise<void> {
-    await this.database
-      .insertInto("workspace_data_keys")
-      .values({ id, workspace_id: workspaceId, wrapped, created_at_ms: nowMs })
-      .execute();
-  }
-
-  /** Replaces the wrapped form of a data key, unless another process has done so meanwhile. */
-  async rewrap(id: string, { from, to }: { from: string; to: string }): Promise<void> {
-    await this.database
-      .updateTable("workspace_data_keys")
-      .set({ wrapped: to })
-      .where("id", "=", id)
-      .where("wrapped", "=", from)
-      .execute();
-  }
-}

@@ -27,7 +27,7 @@ import {
 import {
   ManagementKeyStore,
   type ManagementKeyTables,
-} from "../../../src/identity/keys/management-keys.ts";
+} from "../../../src/identity/keys/management-key-store.ts";
 import { ManagementKeyEditor } from "../../../src/identity/keys/management-key-editor.ts";
 import { coversScope, type Scope } from "../../../src/identity/keys/scopes.ts";
 import { createSecretHasher } from "../../../src/identity/keys/secret-hasher.ts";

@@ -7,11 +7,11 @@ import {
   type LlmKeyTables,
   type LlmKey,
 } from "../../../src/identity/keys/llm-key-store.ts";
+import type { ManagementKey } from "../../../src/identity/keys/management-keys.ts";
 import {
   ManagementKeyStore,
-  type ManagementKey,
   type ManagementKeyTables,
-} from "../../../src/identity/keys/management-keys.ts";
+} from "../../../src/identity/keys/management-key-store.ts";
 import {
   WorkspaceStore,
   type WorkspaceTables,

@@ -1,0 +1,65 @@
+import type { Kysely } from "kysely";
+import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
+import type { WorkspaceAlias, AliasReference, AliasTables } from "./workspace-aliases.ts";
+
+/** Stores workspaces' aliases. */
+export class AliasStore {
+  private readonly database: Kysely<AliasTables>;
+
+  constructor(database: Kysely<AliasTables>) {
+    this.database = database;
+  }
+
+  /** Returns the aliases of a workspace, or of all, oldest first. */
+  async list(workspaceId?: string): Promise<WorkspaceAlias[]> {
+    let query = this.database.selectFrom("workspace_aliases").selectAll();
+    if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
+    const rows = await query.orderBy("created_at_ms").orderBy("name").execute();
+    return rows.map((row) => ({
+      workspaceId: row.workspace_id,
+      name: row.name,
+      target: JSON.parse(row.target) as AliasTarget,
+      description: row.description,
+      createdAtMs: Number(row.created_at_ms),
+      updatedAtMs: Number(row.updated_at_ms),
+    }));
+  }
+
+  /** Stores a new alias. The database refuses a name that its workspace already has. */
+  async insert(alias: WorkspaceAlias): Promise<void> {
+    await this.database
+      .insertInto("workspace_aliases")
+      .values({
+        workspace_id: alias.workspaceId,
+        name: alias.name,
+        target: JSON.stringify(alias.target),
+        description: alias.description,
+        created_at_ms: alias.createdAtMs,
+        updated_at_ms: alias.updatedAtMs,
+      })
+      .execute();
+  }
+
+  /** Stores a changed alias. Returns false where it was deleted meanwhile. */
+  async update(alias: WorkspaceAlias): Promise<boolean> {
+    const { numUpdatedRows } = await this.database
+      .updateTable("workspace_aliases")
+      .set({
+        target: JSON.stringify(alias.target),
+        description: alias.description,
+        updated_at_ms: alias.updatedAtMs,
+      })
+      .where("workspace_id", "=", alias.workspaceId)
+      .where("name", "=", alias.name)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
+  }
+
+  async remove({ workspaceId, name }: AliasReference): Promise<void> {
+    await this.database
+      .deleteFrom("workspace_aliases")
+      .where("workspace_id", "=", workspaceId)
+      .where("name", "=", name)
+      .execute();
+  }
+}
