@@ -1,10 +1,8 @@
 import type { ClientDialect } from "./dialect.ts";
+import { capFields } from "./shared/output-cap.ts";
 import { asObject } from "./shared/wire-fields.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
-
-/** The names of output caps at the top of requests. */
-const capNames = ["max_tokens", "max_completion_tokens", "max_output_tokens"] as const;
 
 /** Sets members over those of a body; members that are objects are merged. */
 function over(body: JsonFields, members: JsonFields): JsonFields {
@@ -25,7 +23,7 @@ export function withCap(
   const most = config?.["maxOutputTokens"];
   if (typeof most === "number")
     return over(body, { generationConfig: { maxOutputTokens: Math.min(most, tokens) } });
-  const own = capNames.filter((name) => typeof body[name] === "number");
+  const own = capFields.filter((name) => typeof body[name] === "number");
   if (own.length === 0) return over(body, presetFields.settings({ max_tokens: tokens }, body));
   const lowered = own.map((name): [string, number] => [name, Math.min(Number(body[name]), tokens)]);
   return { ...body, ...Object.fromEntries(lowered) };

@@ -26,7 +26,7 @@ import {
   withoutUndefined,
 } from "../shared/wire-fields.ts";
 import { decodeMessages } from "./messages/decode-messages.ts";
-import { capOf } from "./output-cap.ts";
+import { capOf } from "../shared/output-cap.ts";
 import { chatRequestFields, checkChatRequest, hidesReasoning } from "./request-schema.ts";
 
 /** Decodes a chat completion request; see `ClientDialect.decodeRequest`. */

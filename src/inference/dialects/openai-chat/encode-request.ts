@@ -22,7 +22,7 @@ import { flatEffort } from "../shared/reasoning-rules.ts";
 import { joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { fitBody } from "./fit-body.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
-import { translatedCapName } from "./output-cap.ts";
+import { translatedCapName } from "../shared/output-cap.ts";
 
 /** OpenAI's limit of tool name length. */
 const toolNameLengthMax = 64;

@@ -8,7 +8,7 @@ import {
   type PresetSettings,
 } from "../dialect.ts";
 import { asObject } from "../shared/wire-fields.ts";
-import { presetCap } from "./output-cap.ts";
+import { presetCap } from "../shared/output-cap.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
 

@@ -5,7 +5,7 @@ import {
   openaiThoughts,
   type RequirementReader,
 } from "../shared/requirements.ts";
-import { capOf } from "./output-cap.ts";
+import { capOf } from "../shared/output-cap.ts";
 
 /** Reads the requirements of chat requests, some of whose fields also have an older name. */
 export const requirements: RequirementReader = {

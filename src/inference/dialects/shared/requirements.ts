@@ -2,6 +2,7 @@ import { memberText } from "../../../platform/kernel/json/json-members.ts";
 import { isBillingLine } from "./encode-state.ts";
 import type { InputKind, RequestNeeds } from "../../canonical/request.ts";
 import type { DialectDeviations } from "../dialect.ts";
+import { capFields } from "./output-cap.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -262,9 +263,6 @@ export function needsOf(
   collect(body["input"], inputs);
   return { inputs, effort: effortOf(body) };
 }
-
-/** Fields by which dialects name the output cap. */
-const capFields = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
 /** Returns whether a provider is sent the output cap, which some answer with 400. */
 export const takesCap = ({ unsupportedFields = [] }: DialectDeviations): boolean =>

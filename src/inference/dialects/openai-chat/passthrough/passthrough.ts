@@ -28,7 +28,7 @@ import { ChatStreamDecoder } from "../decode-stream.ts";
 import { bodyChanges } from "../fit-body.ts";
 import { hasFunctionRules } from "../functions/fit-functions.ts";
 import { hasMessageRules } from "../messages/fit-messages.ts";
-import { fitCap } from "../output-cap.ts";
+import { fitCap } from "../../shared/output-cap.ts";
 import { answerShapeOf } from "./answer-shape.ts";
 import { readCompletion } from "./passthrough-answer.ts";
 import { KeptWriter } from "./passthrough-stream.ts";

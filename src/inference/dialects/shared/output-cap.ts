@@ -3,6 +3,9 @@ import { isAbsent, outputBound, type DialectDeviations, type PresetSettings } fr
 /** The names of the output cap: OpenAI's present one, which decides, and its former one. */
 const capNames = ["max_completion_tokens", "max_tokens"] as const;
 
+/** The members of requests that cap the output, in any dialect that has them at the top. */
+export const capFields: readonly string[] = [...capNames, "max_output_tokens"];
+
 type CapName = (typeof capNames)[number];
 
 /** Returns the output cap of a request, whose members `read` returns; undefined without any. */
@@ -10,7 +13,7 @@ export const capOf = <Value>(read: (name: CapName) => Value | undefined): Value 
   read("max_completion_tokens") ?? read("max_tokens");
 
 /** Returns the name under which an upstream is sent a cap that its client did not name. */
-export const capNameFor = ({ maxTokensField: field }: DialectDeviations): CapName =>
+const capNameFor = ({ maxTokensField: field }: DialectDeviations): CapName =>
   field === "max_completion_tokens" ? field : "max_tokens";
 
 /** Returns the name of a cap that was translated; an upstream of both names gets the present one. */
