@@ -72,6 +72,13 @@ test.each([
   [{ partial_images: 2 }, "partial_images"],
   [{ output_compression: 101 }, "output_compression"],
   [{ output_format: "svg", n: 2 }, "output_format"],
+  [{ output_format: "svg", svg: "gpt" }, "svg"],
+  [
+    { output_format: "svg", svg: { model: "m", reasoning: { effort: "vast" } } },
+    "svg.reasoning.effort",
+  ],
+  [{ user: 5 }, "user"],
+  [{ safety_identifier: {} }, "safety_identifier"],
 ])("refuses %j before a provider is asked", async (fields, param) => {
   const before = received.length;
   const response = await gateway.post("/images/generations", {

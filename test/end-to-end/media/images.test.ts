@@ -67,6 +67,7 @@ beforeAll(async () => {
           model("acme/pixels", "pixels-1", { image: table }),
           model("acme/gpt", "gpt-image-2", tokens),
           model("acme/gpt-1", "gpt-image-1.5", tokens),
+          model("acme/gpt-piece", "gpt-image-2", { image: "0.04" }),
           model("acme/dall-e-3", "dall-e-3", { image: "0.04" }),
         ],
       }),
@@ -428,6 +429,23 @@ test.each([
     loss,
   ]);
   expect(last().json).toEqual({ model: expect.any(String), prompt: "x", ...sent });
+});
+
+test("the author of an SVG is charged beside the picture, and refused without a price", async () => {
+  const usage = { input_tokens: 100, output_tokens: 1_000, total_tokens: 1_100 };
+  const svg_usage = { input_tokens: 200, output_tokens: 400, reasoning_tokens: 100, model: "m" };
+  answer = () => pixels(1, { usage, svg_usage });
+  const asked = { prompt: "x", output_format: "svg" } as const;
+  const made = await client.images.generate({ model: "acme/gpt", ...asked });
+  expect(made).toMatchObject({ usage, svg_usage });
+  expect(costOf(made)).toBeCloseTo(0.0305 + (200 * 5 + 400 * 30) / 1e6, 9);
+  const before = received.length;
+  const refused = await gateway.post("/images/generations", { model: "acme/gpt-piece", ...asked });
+  expect([refused.status, await refused.json()]).toMatchObject([
+    400,
+    { error: { param: "output_format", message: expect.stringContaining("pricing.image_output") } },
+  ]);
+  expect(received.length).toBe(before);
 });
 
 test("the end user of an answer has the caller's own id", async () => {

@@ -5,7 +5,12 @@ import type { AdaptedRoute, BodyPart } from "../../pipeline/inference-call.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { encodeJson } from "../media/uploads.ts";
 import type { Fields } from "../read-fields.ts";
-import { expectedUsage, type CountedTokens } from "./image-usage.ts";
+import {
+  expectedUsage,
+  type AuthoredTokens,
+  type CountedTokens,
+  withAuthored,
+} from "./image-usage.ts";
 import { pixelsOf, type ImageRequest } from "./image-request.ts";
 
 /** A body towards a provider in parts, with its content type. */
@@ -51,6 +56,8 @@ export interface ReadPictures {
   pictures: readonly MadePicture[];
   createdAtSeconds?: number;
   tokens: CountedTokens | undefined;
+  /** The tokens of a model that wrote the picture as a drawing; absent where there is none. */
+  authored?: AuthoredTokens;
   kind: PictureKind;
   /** Members of the answer that its client is shown as they are. */
   shown: Fields;
@@ -70,6 +77,17 @@ export interface PictureMetering {
  * an estimate of them, and always the number of pictures.
  */
 export function meteredPictures(
+  read: Pick<ReadPictures, "pictures" | "tokens" | "kind" | "authored">,
+  metering: PictureMetering,
+): MeteredUsage {
+  const metered = ofPictures(read, metering);
+  const { authored } = read;
+  return authored === undefined
+    ? metered
+    : { ...metered, usage: withAuthored(metered.usage, authored) };
+}
+
+function ofPictures(
   { pictures, tokens, kind }: Pick<ReadPictures, "pictures" | "tokens" | "kind">,
   { request, byPiece }: PictureMetering,
 ): MeteredUsage {

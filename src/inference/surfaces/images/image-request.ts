@@ -203,6 +203,20 @@ function checkTogether(
     throw refusal("partial_images", "needs stream: true.");
 }
 
+/** How much the author of an SVG may think (npm openai 7.59, `ImageGenerateParams.Svg`). */
+const efforts: readonly unknown[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** Throws for a wrong author of an SVG. */
+function checkSvg(svg: unknown): void {
+  if (isAbsent(svg)) return;
+  const { model, reasoning } = fieldsOf(svg);
+  if (typeof svg !== "object" || (!isAbsent(model) && typeof model !== "string"))
+    throw refusal("svg", "must be an object with the name of a model.");
+  const { effort } = fieldsOf(reasoning);
+  if (!isAbsent(effort) && !efforts.includes(effort))
+    throw refusal("svg.reasoning.effort", `must be one of ${efforts.join(", ")}.`);
+}
+
 /** Throws where an operation lacks pictures, or has more than it takes. */
 function checkPictures(operation: ImageOperation, pictures: readonly Picture[]): void {
   if (operation === "generations") return;
@@ -244,6 +258,8 @@ export function readImageRequest(
     throw refusal("prompt", `may have at most ${promptCharactersMax} characters.`);
   for (const name of Object.keys(choices)) choiceIn(body, name);
   for (const name of Object.keys(ranges)) numberIn(body, name);
+  for (const name of ["user", "safety_identifier"]) textIn(body, name);
+  checkSvg(body["svg"]);
   const count = numberIn(body, "n") ?? 1;
   const stream = flagIn(body, "stream");
   checkTogether(body, { stream, count, uploads });

@@ -92,6 +92,37 @@ function readOutput(usage: Usage, { fields, counts, total }: Side): void {
   usage.outputImageTokens = left;
 }
 
+/** The tokens of a model that writes an SVG, which are counted apart from those of the picture. */
+export interface AuthoredTokens {
+  input: number;
+  output: number;
+}
+
+/** Reads `svg_usage` (npm openai 7.59, `ImagesResponse.SvgUsage`); undefined where there is none. */
+export function readAuthored(written: unknown): AuthoredTokens | undefined {
+  const { input_tokens: input, output_tokens: output } = fieldsOf(written);
+  const counts = new CountReader();
+  const [read, made] = [counts.read(input), counts.read(output)];
+  return read === undefined && made === undefined
+    ? undefined
+    : { input: read ?? 0, output: made ?? 0 };
+}
+
+/**
+ * Returns usage with the tokens of an SVG's author. They are charged as text that was read and as
+ * pictures that were made, since the price of that model is not named; a negative share takes them
+ * out again.
+ */
+export const withAuthored = (usage: Usage, { input, output }: AuthoredTokens): Usage => ({
+  ...usage,
+  inputTokens: Math.max(0, (usage.inputTokens ?? 0) + input),
+  outputImageTokens: Math.max(0, (usage.outputImageTokens ?? 0) + output),
+});
+
+/** The most tokens that the author of an SVG is held for, and the frames of a GIF if none are named. */
+const authoredMost: AuthoredTokens = { input: 8_000, output: 32_000 };
+const usualFrames = 9;
+
 /** Tokens of a picture of a square megapixel by quality (OpenAI's guide of image generation). */
 const squareTokens: Readonly<Record<string, number>> = {
   low: 272,
@@ -126,11 +157,12 @@ function tokensEach({ size, quality }: Pick<ImageRequest, "size" | "quality">): 
 }
 
 /**
- * Returns what pictures use at most, for holds and for providers that count nothing. `made` is the
+ * Returns what pictures use, for holds and for providers that count nothing. `made` is the
  * number of pictures that came, or that were asked for.
  */
 export function expectedUsage(request: ImageRequest, made = request.count): Usage {
-  const { partials, pictures, mask, markup, stream, prompt } = request;
+  const { partials, pictures, mask, markup, stream, prompt, outputFormat, fields } = request;
+  const frames = outputFormat === "gif" ? Number(fields["frame_count"] ?? usualFrames) : 1;
   const overlays = [mask, markup].filter((picture) => picture !== undefined);
   const inputs = pictures.length + overlays.length;
   return withoutUndefined<Usage>({
@@ -138,8 +170,15 @@ export function expectedUsage(request: ImageRequest, made = request.count): Usag
     inputTokens: Math.ceil(Buffer.byteLength(prompt) / 4) + 16,
     inputImageTokens: inputs === 0 ? undefined : inputs * inputTokensEach,
     outputImages: made,
-    outputImageTokens: made * (tokensEach(request) + (stream ? partials * partialTokens : 0)),
+    outputImageTokens:
+      made * (frames * tokensEach(request) + (stream ? partials * partialTokens : 0)),
   });
+}
+
+/** Returns what a request for pictures uses at most, with the author of an SVG. */
+export function heldPictures(request: ImageRequest): Usage {
+  const expected = expectedUsage(request);
+  return request.outputFormat === "svg" ? withAuthored(expected, authoredMost) : expected;
 }
 
 /** Returns usage in the form of OpenAI's Images API, with what it cost. */

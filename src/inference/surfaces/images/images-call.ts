@@ -30,7 +30,7 @@ import {
 import type { ImageRequest } from "./image-request.ts";
 import { eventsOfPictures, ImageRelay } from "./image-stream.ts";
 import { keptData } from "./kept-pictures.ts";
-import { expectedUsage, shownUsage } from "./image-usage.ts";
+import { heldPictures, shownUsage, withAuthored } from "./image-usage.ts";
 import { openaiImages } from "./openai-images.ts";
 
 /** Builds the call of a request for pictures. */
@@ -38,7 +38,7 @@ export function imagesCall(
   origin: CallOrigin,
   { body, request, nowSeconds }: { body: Fields; request: ImageRequest; nowSeconds(): number },
 ): InferenceCall {
-  const use = { usage: expectedUsage(request), picture: kindOf(request) };
+  const use = { usage: heldPictures(request), picture: kindOf(request) };
   const call = surfaceCall(origin, {
     surface: "images",
     // Pictures are in no record, and the prompt alone is no request that could be sent again.
@@ -242,7 +242,9 @@ export class ImagesAnswer implements WholeAnswer {
     chargedNano,
     free,
   }: Pick<ShownAnswer, "metered" | "chargedNano" | "free">) {
-    return shownUsage(metered.usage, free === true ? undefined : usdFromNano(chargedNano));
+    const { input = 0, output = 0 } = this.parts[0]?.authored ?? {};
+    const usage = withAuthored(metered.usage, { input: -input, output: -output });
+    return shownUsage(usage, free === true ? undefined : usdFromNano(chargedNano));
   }
 
   private openaiData(): readonly Fields[] {

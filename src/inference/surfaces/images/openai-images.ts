@@ -13,7 +13,7 @@ import {
   type ReadPictures,
 } from "./image-dialect.ts";
 import { pixelsOf, type ImageRequest, type Picture } from "./image-request.ts";
-import { readImageUsage } from "./image-usage.ts";
+import { readAuthored, readImageUsage } from "./image-usage.ts";
 import { inPixels } from "./openai-size.ts";
 
 /**
@@ -109,6 +109,18 @@ function checkFreeSize(name: string, size: string | undefined): void {
     throw refusal("size", `${name} makes at most 3840x2160.`);
 }
 
+/** Throws for an SVG where pictures alone have a price: its author is billed by the token. */
+function checkAuthor({ outputFormat }: ImageRequest, { price }: AdaptedRoute["route"]): void {
+  if (outputFormat !== "svg" || price === undefined) return;
+  const { outputImages = 0n, outputImageTokens, outputTokens } = price.base;
+  if (outputImages > 0n && (outputImageTokens ?? outputTokens) === 0n)
+    throw refusal(
+      "output_format",
+      "svg is written by a model that is billed by the token, which has no price here. Choose another format, or ask the operator, " +
+        "who sets pricing.image_output of the model.",
+    );
+}
+
 /** Members that a model answers with 400, by its name. */
 const refusedBy = (name: string): readonly string[] => {
   if (isGptImage(name))
@@ -128,6 +140,7 @@ function encodeForOpenai(asked: ImageRequest, { route }: AdaptedRoute): ImageExc
     ? inPixels(asked, sizes)
     : { request: asked, losses: [] };
   checkBounds(upstreamModel, request);
+  checkAuthor(request, route);
   const refused = refusedBy(upstreamModel);
   const isOld = upstreamModel.startsWith("dall-e");
   const fields = Object.fromEntries(
@@ -211,8 +224,10 @@ function readOpenai(body: object, { pictures }: ImageRequest): ReadPictures | un
   });
   const text = (name: string): string | undefined =>
     typeof rest[name] === "string" ? (rest[name] as string) : undefined;
+  const authored = readAuthored(rest["svg_usage"]);
   return {
     pictures: made,
+    ...(authored !== undefined && { authored }),
     ...(typeof created === "number" && { createdAtSeconds: created }),
     tokens: readImageUsage(usage, { hasPictures: pictures.length > 0 }),
     kind: withoutUndefined({ size: text("size"), quality: text("quality") }),
