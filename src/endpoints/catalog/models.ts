@@ -89,7 +89,7 @@ const architectureSchema = lazily(() =>
       .array(z.enum(["text", "image", "file", "audio"]))
       .describe("Input modalities."),
     output_modalities: z
-      .array(z.enum(["text", "embeddings", "rerank", "decisions"]))
+      .array(z.enum(["text", "image", "audio", "embeddings", "rerank", "decisions"]))
       .describe("Output modalities."),
     instruct_type: z.null().describe("Always null: unknown."),
   }),
@@ -161,7 +161,7 @@ const modelObjectSchema = lazily(() =>
       per_request_limits: z
         .null()
         .describe("Always null: there are no limits other than the lengths."),
-      supported_voices: z.null().describe("Always null: no voices are served."),
+      supported_voices: z.null().describe("Always null: the catalog lists no voices."),
       top_provider: z.object({
         context_length: z.int().describe("The same as context_length of the model."),
         max_completion_tokens: z.int().nullable(),
@@ -209,6 +209,9 @@ const modelListQuerySchema = z.object({
         "equivalent.",
     ),
   supported: text("Former name of capability; separate several with commas."),
+  output_modalities: text(
+    "Kinds of output, such as image or text,audio: models that make one of them. all: every model.",
+  ),
   privacy: text("0 or false: also models of providers that the caller blocks."),
   presets: text("0 or false: without the presets array."),
   sort: z

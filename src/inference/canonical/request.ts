@@ -116,12 +116,17 @@ export interface Loss {
   reason: string;
 }
 
-/** The kinds of input beside text, by the capability that a model needs for them. */
-export type InputKind = "vision" | "audio-input" | "document-input";
+/** The kinds of input and output beside text, by the capability that a model needs for them. */
+export type ContentKind =
+  | "vision"
+  | "audio-input"
+  | "document-input"
+  | "image-generation"
+  | "audio-output";
 
 /** The abilities that a request needs of the model that serves it, beside its parameters. */
 export interface RequestNeeds {
-  inputs: ReadonlySet<InputKind>;
+  kinds: ReadonlySet<ContentKind>;
   /** The requested effort; `none` where reasoning was turned off. */
   effort: string | undefined;
 }

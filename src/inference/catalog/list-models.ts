@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { compareText } from "./catalog-facts.ts";
+import { outputModalities } from "./model-object.ts";
 import {
   present,
   isPlatformServed,
@@ -49,8 +50,9 @@ export function modelCounts(snapshot: CatalogSnapshot): ReadonlyMap<string, numb
 }
 
 function matches(model: CatalogModel, query: ModelListQuery): boolean {
-  const { provider, category, minContext, capabilities } = query;
+  const { provider, category, minContext, capabilities, outputs } = query;
   return (
+    (outputs === undefined || outputModalities(model).some((kind) => outputs.includes(kind))) &&
     (category === undefined || model.category === category) &&
     (minContext === undefined || model.contextLength >= minContext) &&
     (provider === undefined || isFrom(model, provider.toLowerCase())) &&
@@ -90,6 +92,8 @@ interface ModelListQuery {
   provider?: string;
   category?: CatalogModel["category"];
   minContext?: number;
+  /** Kinds of output of which a model must make one. */
+  outputs?: readonly string[];
   /** Capabilities that a model must have, in the catalog's spelling. */
   capabilities: readonly string[];
   sort?: ModelSort;
@@ -124,13 +128,14 @@ export function parseModelListQuery(parameters: URLSearchParams): ModelListQuery
   const category = categoryOf(text(parameters, "category"));
   const minContext = minContextOf(text(parameters, "min_context"));
   const sort = sortOf(text(parameters, "sort"));
+  const outputs = outputsOf(text(parameters, "output_modalities"));
   return {
     all: wantsAll(parameters),
     capabilities: capabilitiesOf(parameters),
     ignoresPrivacy: isOff(parameters, "privacy"),
     withoutPresets: isOff(parameters, "presets"),
     offset: countOf(parameters, "offset", 0) ?? 0,
-    ...present({ limit: countOf(parameters, "limit", 1) }),
+    ...present({ limit: countOf(parameters, "limit", 1), outputs }),
     ...(provider !== undefined && { provider }),
     ...(category !== undefined && { category }),
     ...(minContext !== undefined && { minContext }),
@@ -158,6 +163,15 @@ function capabilitiesOf(parameters: URLSearchParams): string[] {
     .flatMap((list) => list.split(","))
     .map((name) => capabilitySlug(name.trim()));
   return [...new Set(names)].filter((name) => name !== "");
+}
+
+/** Returns the kinds of output that a list names; undefined for `all`. */
+function outputsOf(written: string | undefined): readonly string[] | undefined {
+  const kinds = written
+    ?.toLowerCase()
+    .split(",")
+    .map((kind) => kind.trim());
+  return kinds?.includes("all") === true ? undefined : kinds;
 }
 
 /** Normalises a capability: `function_calling` and `Function-Calling` mean `function-calling`. */

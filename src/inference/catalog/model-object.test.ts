@@ -162,6 +162,9 @@ test("the modality follows from the capabilities and the surface", () => {
   expect(modality({ surface: "embeddings", capabilities: ["embeddings"] })).toBe(
     "text->embeddings",
   );
+  expect(modality({ capabilities: ["chat", "image-generation", "audio-output"] })).toBe(
+    "text->text+image+audio",
+  );
   expect(modality({ surface: "moderations", capabilities: [] })).toBe("text->text");
 });
 

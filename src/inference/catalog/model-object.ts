@@ -322,7 +322,22 @@ const outputKinds: Partial<Record<CatalogModel["surface"], string>> = {
   speech: "audio",
 };
 
-function architectureOf({ capabilities, surface }: CatalogModel): ModelArchitecture {
+/** Kinds of output beside text, by the capability of a chat model that makes them. */
+const madeKinds = [
+  ["image-generation", "image"],
+  ["audio-output", "audio"],
+] as const;
+
+/** Returns what a model makes, such as `text` and `image`. */
+export function outputModalities({ capabilities, surface }: CatalogModel): string[] {
+  const kind = outputKinds[surface];
+  if (kind !== undefined) return [kind];
+  const made = madeKinds.filter(([capability]) => capabilities.includes(capability));
+  return ["text", ...made.map(([, name]) => name)];
+}
+
+function architectureOf(model: CatalogModel): ModelArchitecture {
+  const { capabilities, surface } = model;
   const inputs = [
     surface === "transcriptions" ? "audio" : "text",
     ...(capabilities.includes("image-editing") ? ["image"] : []),
@@ -330,7 +345,7 @@ function architectureOf({ capabilities, surface }: CatalogModel): ModelArchitect
       .filter(([capability]) => capabilities.includes(capability))
       .map(([, kind]) => kind),
   ];
-  const outputs = [outputKinds[surface] ?? "text"];
+  const outputs = outputModalities(model);
   return {
     modality: `${inputs.join("+")}->${outputs.join("+")}`,
     input_modalities: inputs,

@@ -15,7 +15,7 @@ import {
   type OrderFacts,
   type OrderPolicy,
 } from "./order-policies.ts";
-import type { InputKind, RequestNeeds } from "../canonical/request.ts";
+import type { ContentKind, RequestNeeds } from "../canonical/request.ts";
 
 /** The inputs of ordering. */
 interface Ordering {
@@ -157,7 +157,7 @@ const lightInputTokensMax = 8_000;
 /** Output tokens that a request without a cap is assumed to need beside its input. */
 const outputTokensDefault = 1_024;
 
-const noNeeds: RequestNeeds = { inputs: new Set(), effort: undefined };
+const noNeeds: RequestNeeds = { kinds: new Set(), effort: undefined };
 
 /** The candidates of each member, cheapest first. */
 type Members = PlannedCandidate[][];
@@ -171,7 +171,7 @@ interface Facts {
 }
 
 /**
- * Ranks the members of a router. Members that cannot take the request's kinds of input are left
+ * Ranks the members of a router. Members without the request's kinds of input and output are left
  * out, if any member can. The others come in the order of the pool and are sorted by quality, as
  * the request calls for. The candidates within each member keep their order.
  */
@@ -180,24 +180,24 @@ function rankMembers(
   { router, request, leftOut }: { router: RouterPool; request: RoutingRequest; leftOut: LeftOut[] },
 ): Members {
   const needs = request.needs?.() ?? noNeeds;
-  const able = withInputs(members, { inputs: needs.inputs, leftOut });
+  const able = withKinds(members, { kinds: needs.kinds, leftOut });
   return rank(able, { router, request, needs, isLight: isLight(router, { request, needs }) });
 }
 
-function withInputs(
+function withKinds(
   members: Members,
-  { inputs, leftOut }: { inputs: ReadonlySet<InputKind>; leftOut: LeftOut[] },
+  { kinds, leftOut }: { kinds: ReadonlySet<ContentKind>; leftOut: LeftOut[] },
 ): Members {
   let able = members;
-  for (const kind of inputs) {
-    const takesIt = ([first]: readonly PlannedCandidate[]): boolean =>
+  for (const kind of kinds) {
+    const hasIt = ([first]: readonly PlannedCandidate[]): boolean =>
       first?.model.capabilities.includes(kind) === true;
-    // Where no member declares this input, the catalog may be incomplete, and the provider decides.
-    if (!able.some(takesIt)) continue;
-    for (const { row, model } of able.filter((member) => !takesIt(member)).flat()) {
+    // Where no member declares this kind, the catalog may be incomplete, and the provider decides.
+    if (!able.some(hasIt)) continue;
+    for (const { row, model } of able.filter((member) => !hasIt(member)).flat()) {
       leftOut.push({ provider: row.provider.id, model: model.id, rule: kind });
     }
-    able = able.filter(takesIt);
+    able = able.filter(hasIt);
   }
   return able;
 }
@@ -215,7 +215,7 @@ function isLight(
     needs.effort !== undefined &&
     lightEfforts.has(needs.effort) &&
     !request.needsTools &&
-    needs.inputs.size === 0 &&
+    needs.kinds.size === 0 &&
     (request.inputTokens ?? 0) <= lightInputTokensMax
   );
 }

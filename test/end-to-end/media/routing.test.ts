@@ -8,7 +8,12 @@ import {
 
 const upstream = Bun.serve({
   port: 0,
-  fetch: () => Response.json({ created: 1, data: [{ b64_json: "AAAA" }] }),
+  fetch: (request) =>
+    Response.json(
+      request.url.endsWith("/chat/completions")
+        ? { id: "c", choices: [{ index: 0, message: { role: "assistant", content: "Hi" } }] }
+        : { created: 1, data: [{ b64_json: "AAAA" }] },
+    ),
 });
 
 /** A provider that is cheap for one size and dear for the other. */
@@ -31,7 +36,25 @@ const vendor = (id: string, small: string, large: string) =>
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({
-    providers: [vendor("one", "0.01", "0.09"), vendor("two", "0.02", "0.03")],
+    providers: [
+      vendor("one", "0.01", "0.09"),
+      vendor("two", "0.02", "0.03"),
+      provider({
+        id: "talker",
+        base_url: `http://127.0.0.1:${upstream.port}/talker`,
+        api_key: "k",
+        dialect: "openai-chat",
+        models: [
+          { id: "acme/words", capabilities: ["chat"], pricing: { prompt: "1", completion: "1" } },
+          {
+            id: "acme/draws",
+            capabilities: ["chat", "image-generation"],
+            pricing: { prompt: "2", completion: "2" },
+          },
+        ],
+      }),
+    ],
+    routers: { "service/auto": { members: ["acme/words", "acme/draws"], quality: [] } },
   });
 });
 afterAll(async () => {
@@ -58,6 +81,28 @@ test("a model shows what it makes and what that costs", async () => {
     architecture: { output_modalities: ["image"] },
     pricing: { image: "0.03", images: { "512x512": { default: 0.02 } } },
   });
+});
+
+test.each([
+  ["image", ["acme/draws", "acme/pixels"]],
+  ["audio,embeddings", []],
+  ["all", ["acme/draws", "acme/pixels", "acme/words"]],
+])("models are listed by their output: %s", async (output, ids) => {
+  const response = await gateway.get(`/models?output_modalities=${output}`);
+  const { data } = (await response.json()) as { data: { id: string }[] };
+  expect(data.map(({ id }) => id).filter((id) => id.startsWith("acme/"))).toEqual(ids);
+});
+
+test.each([
+  [undefined, "acme/words"],
+  [["text", "image"], "acme/draws"],
+])("the pool is asked for a model that makes %j", async (modalities, model) => {
+  const response = await gateway.post("/chat/completions", {
+    model: "service/auto",
+    messages: [{ role: "user", content: "hi" }],
+    modalities,
+  });
+  expect(await response.json()).toMatchObject({ model });
 });
 
 test("a preset sets the size", async () => {

@@ -1,5 +1,6 @@
-import type { InputKind } from "../../canonical/request.ts";
+import type { ContentKind } from "../../canonical/request.ts";
 import {
+  addOutputs,
   isFilled,
   isSet,
   nestedField,
@@ -57,16 +58,16 @@ function thinks(body: Body): boolean | undefined {
 }
 
 /** The kinds of media types that models need an ability for. */
-function kindOf(mediaType: unknown): InputKind | undefined {
+function kindOf(mediaType: unknown): ContentKind | undefined {
   const type = typeof mediaType === "string" ? mediaType.toLowerCase() : "";
   if (type.startsWith("image/")) return "vision";
   if (type.startsWith("audio/")) return "audio-input";
   return type === "application/pdf" ? "document-input" : undefined;
 }
 
-/** Returns the kinds of input beside text in the conversation. */
-function inputs(body: Body): Set<InputKind> {
-  const kinds = new Set<InputKind>();
+/** Returns the kinds of input and output beside text in the conversation. */
+function kindsIn(body: Body): Set<ContentKind> {
+  const kinds = new Set<ContentKind>();
   for (const content of listOf(body["contents"]))
     for (const part of listOf((Object(content) as Body)["parts"])) {
       const { inlineData, fileData } = Object(part) as Body;
@@ -74,6 +75,7 @@ function inputs(body: Body): Set<InputKind> {
       const kind = kindOf(mimeType);
       if (kind !== undefined) kinds.add(kind);
     }
+  addOutputs(kinds, configured(body, "responseModalities"));
   return kinds;
 }
 
@@ -94,7 +96,7 @@ export const requirements: RequirementReader = {
   needsTools: (body) => isFilled(body["tools"]),
   answerFormat,
   parameter: (body, name) => otherNames[name]?.(body),
-  inputs,
+  kinds: kindsIn,
   effort: (body) => {
     if (thinkingField(body, "thinkingBudget") === 0) return "none";
     const level = thinkingField(body, "thinkingLevel");

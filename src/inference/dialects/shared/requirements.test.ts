@@ -27,6 +27,11 @@ describe("required inputs", () => {
       ["vision"],
     ],
     ["messages: a document", message({ type: "document", source: {} }), ["document-input"]],
+    [
+      "modalities of the answer",
+      { ...message(text), modalities: ["text", "Image", "audio", 3] },
+      ["audio-output", "image-generation"],
+    ],
     ["responses: text", { input: "an image" }, []],
     [
       "responses: an image",
@@ -49,7 +54,7 @@ describe("required inputs", () => {
       [],
     ],
   ])("%s", (_, body, expected) => {
-    expect([...needsOf(body).inputs].sort()).toEqual(expected as never);
+    expect([...needsOf(body).kinds].sort()).toEqual(expected as never);
   });
 });
 

@@ -1,6 +1,6 @@
 import { memberText } from "../../../platform/kernel/json/json-members.ts";
 import { isBillingLine } from "./encode-state.ts";
-import type { InputKind, RequestNeeds } from "../../canonical/request.ts";
+import type { ContentKind, RequestNeeds } from "../../canonical/request.ts";
 import type { DialectDeviations } from "../dialect.ts";
 import { capFields } from "./output-cap.ts";
 
@@ -34,10 +34,10 @@ export interface RequirementReader {
   /** Returns the value of a parameter that providers declare; the names are those of chat. */
   parameter(body: Body, name: DeclaredParameter): unknown;
   /**
-   * Returns the kinds of input beside text; absent where the conversation is in `messages` or
-   * `input`, with typed parts.
+   * Returns the kinds of input and output beside text; absent where the conversation is in
+   * `messages` or `input`, with typed parts.
    */
-  inputs?(body: Body): ReadonlySet<InputKind>;
+  kinds?(body: Body): ReadonlySet<ContentKind>;
   /** Returns the effort as a word; absent where the members of the other dialects have it. */
   effort?(body: Body): string | undefined;
 }
@@ -203,7 +203,7 @@ export function estimateInputTokens(text: string, body: Readonly<Record<string, 
 }
 
 /** The kinds of content parts in clients' dialects. */
-const kindsOfParts: Readonly<Record<string, InputKind>> = {
+const kindsOfParts: Readonly<Record<string, ContentKind>> = {
   image_url: "vision",
   input_image: "vision",
   image: "vision",
@@ -219,17 +219,17 @@ const kindsOfParts: Readonly<Record<string, InputKind>> = {
  */
 const depthMax = 5;
 
-function collect(value: unknown, inputs: Set<InputKind>, depth = 0): void {
+function collect(value: unknown, kinds: Set<ContentKind>, depth = 0): void {
   if (typeof value !== "object" || value === null || depth > depthMax) return;
   if (Array.isArray(value)) {
-    for (const entry of value) collect(entry, inputs, depth + 1);
+    for (const entry of value) collect(entry, kinds, depth + 1);
     return;
   }
   const { type, content, output } = value as Body;
   const kind = typeof type === "string" ? kindsOfParts[type] : undefined;
-  if (kind !== undefined) inputs.add(kind);
-  collect(content, inputs, depth + 1);
-  collect(output, inputs, depth + 1);
+  if (kind !== undefined) kinds.add(kind);
+  collect(content, kinds, depth + 1);
+  collect(output, kinds, depth + 1);
 }
 
 const memberOf = (value: unknown, name: string): unknown =>
@@ -251,17 +251,33 @@ function effortOf(body: Body): string | undefined {
   return kind === "enabled" ? "high" : undefined;
 }
 
+/** The kinds of output by the names that OpenAI's and OpenRouter's clients give them. */
+const kindsOfModalities: Readonly<Record<string, ContentKind>> = {
+  image: "image-generation",
+  audio: "audio-output",
+};
+
+/** Adds the kinds of output that `modalities` asks for. */
+export function addOutputs(kinds: Set<ContentKind>, modalities: unknown): void {
+  if (!Array.isArray(modalities)) return;
+  for (const name of modalities) {
+    const kind = kindsOfModalities[String(name).toLowerCase()];
+    if (kind !== undefined) kinds.add(kind);
+  }
+}
+
 /** Returns what a request needs, from its body in any client dialect. */
 export function needsOf(
   body: Body,
-  reader: Pick<RequirementReader, "inputs" | "effort"> = {},
+  reader: Pick<RequirementReader, "kinds" | "effort"> = {},
 ): RequestNeeds {
-  if (reader.inputs !== undefined)
-    return { inputs: reader.inputs(body), effort: reader.effort?.(body) };
-  const inputs = new Set<InputKind>();
-  collect(body["messages"], inputs);
-  collect(body["input"], inputs);
-  return { inputs, effort: effortOf(body) };
+  if (reader.kinds !== undefined)
+    return { kinds: reader.kinds(body), effort: reader.effort?.(body) };
+  const kinds = new Set<ContentKind>();
+  collect(body["messages"], kinds);
+  collect(body["input"], kinds);
+  addOutputs(kinds, body["modalities"]);
+  return { kinds, effort: effortOf(body) };
 }
 
 /** Returns whether a provider is sent the output cap, which some answer with 400. */
