@@ -166,7 +166,21 @@ const usageOf = ({ input }: SpeechRequest, { metered, settled }: ServedBytes["by
   };
 };
 
-/** Converts sound to the events of OpenAI's speech, as the client reads. */
+/** The event of speech that its provider broke off. */
+const brokenOff = {
+  type: "error",
+  error: {
+    message: "The provider broke off the speech.",
+    type: "server_error",
+    code: "bad_gateway",
+    param: null,
+  },
+};
+
+/**
+ * Converts sound to the events of OpenAI's speech, as the client reads. A provider that fails on the
+ * way ends them with an event of an error.
+ */
 function eventsOf(
   sound: ReadableStream<Uint8Array>,
   usage: () => object,
@@ -177,13 +191,15 @@ function eventsOf(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await reader.read();
-        if (!done) {
-          const audio = Buffer.from(value).toString("base64");
+        const read = await reader.read().catch(() => undefined);
+        if (read?.done === false) {
+          const audio = Buffer.from(read.value).toString("base64");
           controller.enqueue(frame({ type: "speech.audio.delta", audio }));
           return;
         }
-        controller.enqueue(frame({ type: "speech.audio.done", usage: usage() }));
+        controller.enqueue(
+          frame(read === undefined ? brokenOff : { type: "speech.audio.done", usage: usage() }),
+        );
         controller.close();
       },
       cancel: () => reader.cancel(),

@@ -186,6 +186,35 @@ test("the last event of speech shows the provider's tokens", async () => {
   ]);
 });
 
+test("a server that knows no events sends its sound in their place", async () => {
+  const bytes = bytesOf(1_000);
+  answer = () => sound(bytes);
+  const response = await client.audio.speech.create({
+    model: "acme/mini",
+    input: "Hello",
+    voice: "coral",
+  });
+  expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
+});
+
+test("speech that its provider breaks off ends with an event of an error", async () => {
+  answer = () =>
+    new Response('data: {"type":"speech.audio.delta","audio":"AAAA"}\n\n', {
+      headers: { "content-type": "text/event-stream" },
+    });
+  const response = await gateway.post("/audio/speech", {
+    model: "acme/mini",
+    input: "Hello",
+    voice: "coral",
+    stream_format: "sse",
+  });
+  const events = (await response.text()).split("\n\n").filter((line) => line !== "");
+  expect(events.map((line) => JSON.parse(line.slice(6)) as object)).toMatchObject([
+    { type: "speech.audio.delta" },
+    { type: "error", error: { code: "bad_gateway" } },
+  ]);
+});
+
 test("Deepgram, ElevenLabs and Gemini speak in their own ways", async () => {
   answer = () => sound(bytesOf(100));
   const deep = await client.audio.speech.create({

@@ -408,6 +408,15 @@ test.each<[string, Record<string, string | Blob>, number, string]>([
         },
         "known_speaker_references",
       ],
+      [
+        "times with speakers",
+        {
+          model: "acme/speakers",
+          response_format: "verbose_json",
+          "timestamp_granularities[]": "word",
+        },
+        "timestamp_granularities",
+      ],
       ["a prompt with speakers", { model: "acme/speakers", prompt: "Hi" }, "prompt"],
       [
         "speakers in 31 seconds in one block",

@@ -22,7 +22,10 @@ const refusal = (param: string, message: string): GatewayError =>
   new GatewayError("bad_request", `${param}: ${message}`, { param });
 
 /** Throws for what OpenAI's page of a model says that it refuses (npm openai 7.59). */
-function checkModel(name: string, { fields, prompt, length }: TranscriptionRequest): void {
+function checkModel(
+  name: string,
+  { fields, prompt, length, granularities }: TranscriptionRequest,
+): void {
   if (!isOwnModel(name)) return;
   const isPlain = /^gpt-transcribe/.test(name);
   for (const field of ["keywords", "languages"])
@@ -32,6 +35,7 @@ function checkModel(name: string, { fields, prompt, length }: TranscriptionReque
     throw refusal("include", `${name} tells no logprobs.`);
   if (!tellsSpeakers(name)) return;
   if (prompt !== undefined) throw refusal("prompt", `${name} takes none.`);
+  if (granularities.length > 0) throw refusal("timestamp_granularities", `${name} takes none.`);
   const isLong = length.isKnown && length.heldMs > undividedMs;
   if (isLong && fields["chunking_strategy"] === undefined)
     throw refusal("chunking_strategy", `${name} needs it for more than 30 seconds; send auto.`);

@@ -9,6 +9,7 @@ import type {
 } from "../../pipeline/inference-call.ts";
 import type { Fields } from "../read-fields.ts";
 import { surfaceCall } from "../surface-call.ts";
+import type { SpeechAnswer } from "./sound-dialect.ts";
 import { sentSound, soundDialectOf } from "./sound-dialects.ts";
 import { speechDecoder } from "./speech-bytes.ts";
 import { expectedSpeech, type SpeechRequest } from "./speech-request.ts";
@@ -41,6 +42,12 @@ function noText(): never {
   throw new AssertionError("speech is read as bytes");
 }
 
+/** Returns the form of an answer: servers that know no events send the sound in their place. */
+const cameAs = (asked: SpeechAnswer, type = ""): SpeechAnswer =>
+  asked.form === "events" && /^(?:audio\/|application\/octet-stream)/i.test(type)
+    ? { form: "bytes", type: asked.type }
+    : asked;
+
 function adaptSpeech(request: SpeechRequest, adapted: AdaptedRoute): Adapter {
   const exchange = soundDialectOf(adapted.route, "speech").speak(request, adapted);
   const { base } = adapted.route.price ?? {};
@@ -56,7 +63,8 @@ function adaptSpeech(request: SpeechRequest, adapted: AdaptedRoute): Adapter {
       // ElevenLabs names what it bills.
       const told = Number(headers["character-cost"]);
       const characters = Number.isInteger(told) && told > 0 ? told : undefined;
-      return speechDecoder(request, { answer: exchange.answer, counts: { byPiece, characters } });
+      const answer = cameAs(exchange.answer, headers["content-type"]);
+      return speechDecoder(request, { answer, counts: { byPiece, characters } });
     },
   };
 }

@@ -12,6 +12,7 @@ import {
 import { fieldsOf, type Fields } from "../read-fields.ts";
 import {
   meteredTranscript,
+  spokenSegment,
   transcriptUsage,
   type SoundMetering,
   type Transcript,
@@ -27,16 +28,7 @@ export function eventsOfTranscript(
 ): string {
   const told =
     format === "diarized_json"
-      ? (segments ?? []).map(({ start, end, text: said, speaker = "A" }, index) =>
-          frame({
-            type: "transcript.text.segment",
-            id: `seg_${index}`,
-            start,
-            end,
-            speaker,
-            text: said,
-          }),
-        )
+      ? (segments ?? []).map((segment, index) => frame(spokenSegment(segment, index)))
       : [frame({ type: "transcript.text.delta", delta: text })];
   return [...told, frame({ type: "transcript.text.done", text, usage })].join("");
 }

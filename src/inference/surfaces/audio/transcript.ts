@@ -185,18 +185,24 @@ export class TranscriptAnswer implements WholeAnswer {
       task: this.request.task,
       duration: this.seconds,
       text,
-      segments: this.segments.map(({ start, end, text: said, speaker = "A" }, index) => ({
-        id: `seg_${index}`,
-        type: "transcript.text.segment",
-        start,
-        end,
-        speaker,
-        text: said,
-      })),
+      segments: this.segments.map(spokenSegment),
       usage,
     };
   }
 }
+
+/** Returns a segment that tells who speaks, with the id that the provider gave it. */
+export const spokenSegment = (
+  { start, end, text, speaker = "A", more }: Segment,
+  index: number,
+): Fields => ({
+  id: typeof more?.["id"] === "string" ? more["id"] : `seg_${index}`,
+  type: "transcript.text.segment",
+  start,
+  end,
+  speaker,
+  text,
+});
 
 const verboseSegment = ({ start, end, text, more }: Segment, id: number): Fields => ({
   id,
