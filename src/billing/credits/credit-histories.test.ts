@@ -272,4 +272,4 @@ test(`${histories} random histories of grants, charges, refunds and crashes matc
   ).finally(() => rmSync(directory, { recursive: true, force: true }));
 }, 240_000);
 
-test("40 histories match the model on Postgres", () => runHistories(40, migratedDatabase), 60_000);
+test("40 histories match the model on Postgres", () => runHistories(40, migratedDatabase), 240_000);

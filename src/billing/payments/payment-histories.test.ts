@@ -390,7 +390,7 @@ test(`${histories} histories of payments with reordered, repeated and interrupte
   ).finally(() => rmSync(directory, { recursive: true, force: true }));
 }, 240_000);
 
-test("10 histories match the model on Postgres", () => runHistories(10, migratedDatabase), 120_000);
+test("10 histories match the model on Postgres", () => runHistories(10, migratedDatabase), 240_000);
 
 test("the next round completes the steps of a refused commit without another event", async () => {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-payments-"));

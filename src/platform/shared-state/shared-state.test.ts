@@ -88,6 +88,6 @@ describe.skipIf(!hasRedis)(`a server that refuses writes (on Valkey)${redisMissi
       admin.disconnect();
       await server.kill();
     },
-    60_000,
+    240_000,
   );
 });

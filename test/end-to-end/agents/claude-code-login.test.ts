@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)(
         forceLoginGatewayUrl: people.gateway().origin,
       };
       await Bun.write(join(home, ".claude", "settings.json"), JSON.stringify(settings));
-    }, 240_000);
+    }, 600_000);
     afterAll(async () => {
       await people.stop();
       rmSync(home, { recursive: true, force: true });
@@ -126,6 +126,6 @@ describe.skipIf(missing !== undefined)(
       } finally {
         await terminal.end();
       }
-    }, 240_000);
+    }, 600_000);
   },
 );

@@ -122,7 +122,7 @@ describe.skipIf(missing !== undefined)(
           rmSync(folder, { recursive: true, force: true });
         }
       },
-      120_000,
+      240_000,
     );
   },
 );

@@ -201,7 +201,7 @@ test.each(faults)(
       each.whole === true || isNightly || divided[index % divided.length] === each;
     return expectRefusals(each.fault, samples.filter(isMet));
   },
-  60_000,
+  240_000,
 );
 
 test("every endpoint answers again once the database works", async () => {

@@ -367,5 +367,5 @@ test.each(allEngines)(
     expect(at(after, "components.providers")).toEqual(at(before, "components.providers"));
     expect(at(after, "components.api.data")).toEqual(at(before, "components.api.data"));
   },
-  60_000,
+  240_000,
 );

@@ -104,5 +104,5 @@ test.each(operations)(
     const refused = fitting.filter(({ code }) => code === "bad_request");
     expect(refused.filter((outcome) => !refusesMeaning(outcome)).map(shown)).toEqual([]);
   },
-  180_000,
+  240_000,
 );

@@ -133,5 +133,5 @@ test.skipIf(!hasRedis)(
     ).toBe(429);
     await peopled.stop();
   },
-  60_000,
+  240_000,
 );

@@ -80,5 +80,5 @@ test.skipIf(!isInstalled)(
     ]);
     await gateway.stop();
   },
-  60_000,
+  240_000,
 );

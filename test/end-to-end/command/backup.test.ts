@@ -171,4 +171,4 @@ test("a backup of Postgres is made beside a running gateway and can be restored"
   } finally {
     await server.stop();
   }
-}, 240_000);
+}, 600_000);

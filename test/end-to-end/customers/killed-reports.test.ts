@@ -65,4 +65,4 @@ test("Stripe gets each meter event once, whenever the gateway is killed", async 
   const reports = stripe.requests.filter(({ path: asked }) => asked === "/billing/meter_events");
   expect(reports.length).toBeGreaterThan(identifiers.length);
   await reporter.close();
-}, 120_000);
+}, 240_000);

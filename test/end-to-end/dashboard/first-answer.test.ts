@@ -99,5 +99,5 @@ test.skipIf(!hasChromium)(
       await scene.stop();
     }
   },
-  120_000,
+  240_000,
 );

@@ -105,7 +105,7 @@ describe.skipIf(!hasChromium)(`layout shift while a screen loads${missingChromiu
       const shifts = await shiftsOf(page, `${scene.origin}/dashboard${path}`, orders[order]);
       expect(sumOf(shifts) < shiftMax ? [] : shifts).toEqual([]);
     },
-    60_000,
+    240_000,
   );
 
   test("content inserted above visible content is measured", async () => {

@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)(`pictures and sound in the playground${missingChro
     await page.getByRole("dialog", { name: "Request" }).waitFor();
     await settled(page);
     await screen.close();
-  }, 120_000);
+  }, 240_000);
 
   test("are charged by part, which the record shows with the units of each", async () => {
     upstream.script(json({ created: 1, data: [{ b64_json: pixel }] }));
@@ -146,7 +146,7 @@ describe.skipIf(!hasChromium)(`pictures and sound in the playground${missingChro
     expect(await drawer.locator("img, audio").count()).toBe(0);
     await expectSound(screen);
     await screen.close();
-  }, 120_000);
+  }, 240_000);
 
   test("prompts of the hub are saved back as another version", async () => {
     const prompt = await scene.ask("developer", "POST", "/prompts", {
@@ -176,5 +176,5 @@ describe.skipIf(!hasChromium)(`pictures and sound in the playground${missingChro
       body: "Be brief and kind.",
     });
     await screen.close();
-  }, 120_000);
+  }, 240_000);
 });

@@ -323,7 +323,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     expect(await place.count()).toBe(0);
     expect(problems).toEqual([]);
     await context.close();
-  }, 120_000);
+  }, 240_000);
 
   test("can search when it is served below another server's root", async () => {
     const files = staticFiles(site);

@@ -46,6 +46,6 @@ describe.each([
       const parameters = [gateway.origin, testLlmKey];
       expect(await runScript(join(import.meta.dir, script), { group, parameters })).toEqual(told);
     },
-    240_000,
+    600_000,
   );
 });

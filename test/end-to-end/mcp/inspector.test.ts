@@ -201,7 +201,7 @@ describe.skipIf(missing !== undefined)(
       for (const name of Object.keys(toolContract).filter((each) => !called.includes(each)))
         expect(typeof (await callTool(name, toolContract[name]?.given))).toBe("object");
       await close();
-    }, 60_000);
+    }, 240_000);
 
     test("lists the tools of an OAuth token, calls one that writes and one that reads, and none of operators", async () => {
       const listed = await run(...withToken, "--method", "tools/list");

@@ -110,5 +110,5 @@ test.each(Object.entries(clients))(
     }
     await client.close();
   },
-  60_000,
+  240_000,
 );

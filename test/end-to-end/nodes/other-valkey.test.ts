@@ -63,13 +63,13 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
   beforeEach(async () => {
     nodes = await startNodes({ credits });
     client = new Redis(nodes.redis.url);
-  }, 240_000);
+  }, 600_000);
   afterEach(async () => {
     client.disconnect();
     await endProcesses();
     for (const address of addresses.splice(0)) address.close();
     await nodes.stop();
-  }, 240_000);
+  }, 600_000);
 
   const statusOf = async (gateway: GatewayProcess): Promise<number> => {
     const response = await postChat(gateway, holdsAll);
@@ -117,7 +117,7 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
     expect([isRight.exitCode, isRight.stderr]).toEqual([0, ""]);
     const isOther = await nodes.runWith({ REDIS_URL: other }, doctor);
     expect(isOther.stderr).toContain(`the one at ${new URL(other).host}/1 names no database`);
-  }, 240_000);
+  }, 600_000);
 
   test("a Valkey that is emptied lends no credits that are held, and all keys expire", async () => {
     await withAllHeld(async () => {
@@ -128,7 +128,7 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
       expect(await lastingKeys()).toEqual([]);
     });
     expect(nodes.upstream.requests).toHaveLength(1);
-  }, 240_000);
+  }, 600_000);
 
   test("a Valkey that is set back to earlier keys begins another run, and lends nothing that is held", async () => {
     const names = await client.keys("*");
@@ -151,7 +151,7 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
       expect(await decisionOf(nodes.gateways[1])).toBe(402);
     });
     expect(nodes.upstream.requests).toHaveLength(1);
-  }, 240_000);
+  }, 600_000);
 
   test("a gateway whose Valkey is exchanged admits nothing until it has the one of the others", async () => {
     const address = new Address();
@@ -176,7 +176,7 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
     } finally {
       await other.kill();
     }
-  }, 240_000);
+  }, 600_000);
 
   test("gateways that were all stopped take another Valkey over", async () => {
     for (const gateway of nodes.gateways) await gateway.terminate();
@@ -186,5 +186,5 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
     const { exitCode, stderr } = await nodes.runWith({});
     expect(exitCode).not.toBe(0);
     expect(stderr).toContain("do not use it");
-  }, 240_000);
+  }, 600_000);
 });

@@ -204,7 +204,7 @@ describe.skipIf(!hasRedis)(`checks before the provider request${redisMissing}`, 
       expect(sent.match(/switchyard:requests:/g)).toHaveLength(1);
       expect(sent.match(/switchyard:tokens:/g) ?? []).toHaveLength("tpm" in limits ? 1 : 0);
     },
-    60_000,
+    240_000,
   );
 
   test("a full ceiling of tokens refuses, takes no hold and counts no tokens of an invalid request", async () => {

@@ -32,7 +32,7 @@ describe.skipIf(!hasRedis)(`gateways of two releases on one database${redisMissi
     nodes = await startNodes();
     nodes.upstream.script((request) => chatAnswer(request, { usage }));
     seen = [];
-  }, 240_000);
+  }, 600_000);
   afterEach(async () => {
     await endProcesses();
     await nodes.stop();
@@ -83,7 +83,7 @@ describe.skipIf(!hasRedis)(`gateways of two releases on one database${redisMissi
     const nextAgain = await nodes.start(nextRelease);
     await askAll(next, nextAgain);
     await expectExactBooks(next, nextAgain);
-  }, 240_000);
+  }, 600_000);
 
   test("the next release is refused without permission to migrate, and serves beside the others with it", async () => {
     const [one, other] = nodes.gateways;
@@ -103,5 +103,5 @@ describe.skipIf(!hasRedis)(`gateways of two releases on one database${redisMissi
     );
     const [all] = await nodes.query("select count(*) as count from transfers");
     expect(growth).toEqual(all);
-  }, 240_000);
+  }, 600_000);
 });

@@ -36,7 +36,7 @@ test.each(stores.map(({ name, openEmpty }) => [name, openEmpty] as const))(
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
     expect(await gateway.terminate()).toBe(0);
   },
-  60_000,
+  240_000,
 );
 
 test("a job can create the embedded database of a gateway that has never run", async () => {

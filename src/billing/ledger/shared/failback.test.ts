@@ -39,7 +39,7 @@ describe.skipIf(!hasRedis)(`a primary that is replaced and later returns${redisM
     await untilSentinel(Number(new URL(sentinelUrl).port), name, { replicas: 1, sentinels: 0 });
     const server = { url: `redis://${name}`, sentinels: [sentinelUrl] };
     shared = await SharedState.open({ ...server, logger: silentLogger, waitMs: 60_000 });
-  }, 240_000);
+  }, 600_000);
   afterAll(async () => {
     shared.close();
     for (const server of servers) await server.kill();
@@ -104,7 +104,7 @@ describe.skipIf(!hasRedis)(`a primary that is replaced and later returns${redisM
     expect(serverInUse()).toBe(first);
     const looked = await untilAnswered(() => process.look());
     expect(looked).toEqual({ monthlyNano: 0n, topupNano: 100n, heldNano: 0n });
-  }, 240_000);
+  }, 600_000);
 });
 
 /** Asks until the server answers. */

@@ -39,7 +39,7 @@ test.skipIf(!hasPgBouncer)(
     await alone.close();
     await pooler.stop();
   },
-  60_000,
+  240_000,
 );
 
 test.skipIf(!hasPgBouncer)(
@@ -50,5 +50,5 @@ test.skipIf(!hasPgBouncer)(
     await expect(open(pooler.url, false)).rejects.toThrow("set pool_mode to session");
     await pooler.stop();
   },
-  60_000,
+  240_000,
 );

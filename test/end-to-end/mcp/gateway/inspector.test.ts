@@ -70,7 +70,7 @@ describe.skipIf(missing !== undefined)(
         const result = await run("--protocol-era", era, ...call, "--tool-args-json", "{}");
         expect(at(result, "content.0.text")).toBe("looked up");
       },
-      120_000,
+      240_000,
     );
   },
 );
