@@ -13,6 +13,9 @@ const appearMs = 30_000;
 /** How long a provider is asked whether it took a batch, while it does not answer. */
 const unreachedMs = 300_000;
 
+/** How often results are read again that are no JSON; their lines then run here. */
+const readsMax = 3;
+
 /** The longest wait until a lost batch is looked for again. */
 const lookWaitMs = 5_000;
 
@@ -83,7 +86,7 @@ export class PartSteps {
     const end = await api.endOf(job);
     if (end === undefined) return;
     const { fail, isStopping } = this.parts;
-    const { answered, foreign } = await settleAnswers(this.parts, {
+    const { answered, foreign, unread } = await settleAnswers(this.parts, {
       batch,
       place,
       answers: api.answers(job),
@@ -91,6 +94,9 @@ export class PartSteps {
       fail,
     });
     if (isStopping()) return;
+    // What was cut off or changed on its way may come whole the next time.
+    if (unread > 0 && place.tries < readsMax)
+      throw new Error("answers of a provider's batch could not be read");
     // A batch that was found by its time may turn out to be another one.
     if (foreign === 0) await api.forget(job).catch((error: unknown) => this.parts.onError(error));
     const reason =

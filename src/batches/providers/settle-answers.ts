@@ -28,13 +28,14 @@ interface Settling {
 /**
  * Charges the answers of a provider's batch, each once: answers whose charge an earlier process
  * committed are only counted. A line without an answer, or with a failure that may pass, remains.
- * Returns how many of the answers are of this batch, and how many of another.
+ * Returns how many of the answers are of this batch, of another one, and could not be read. Rejects
+ * once all were read, where one could not be charged yet.
  */
 export async function settleAnswers(
   parts: SettleParts,
   settling: Settling,
-): Promise<{ answered: number; foreign: number }> {
-  const counts = { answered: 0, foreign: 0 };
+): Promise<{ answered: number; foreign: number; unread: number }> {
+  const counts = { answered: 0, foreign: 0, unread: 0 };
   const { batch, place, answers, isStopping } = settling;
   const caller = parts.provider.keptCaller(batch.workspaceId, place.key ?? "");
   if (caller === undefined) throw new Error("the workspace of a batch is gone");
@@ -46,9 +47,11 @@ export async function settleAnswers(
   let some = new Map<number, BatchAnswer>();
   for await (const answer of answers) {
     if (isStopping()) return counts;
-    const line = lineOfId(batch.id, answer.customId);
-    if (line === undefined) counts.foreign += 1;
-    else if (answer.status !== 0) {
+    const { customId } = answer;
+    const line = customId === null ? undefined : lineOfId(batch.id, customId);
+    if (customId === null) counts.unread += 1;
+    else if (line === undefined) counts.foreign += 1;
+    else if (answer.status !== 0 && !some.has(line)) {
       counts.answered += 1;
       some.set(line, answer);
     }
@@ -57,11 +60,14 @@ export async function settleAnswers(
     some = new Map();
   }
   await settle.all(some);
+  if (settle.failure !== undefined) throw settle.failure;
   return counts;
 }
 
 /** Charges answers of one batch. */
 class AnswerSettlement {
+  /** The first failure to charge an answer, which keeps no other from being charged. */
+  failure: unknown;
   private readonly parts: SettleParts;
   private readonly facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal };
 
@@ -78,7 +84,10 @@ class AnswerSettlement {
     const settled = await Promise.all(
       open.map(async ({ line, result }) => {
         if (result !== undefined && result.status !== 0) return result;
-        return this.one(line, answers.get(line.line) as BatchAnswer);
+        return this.one(line, answers.get(line.line) as BatchAnswer).catch((error: unknown) => {
+          this.failure ??= error;
+          return undefined;
+        });
       }),
     );
     const results = settled.filter((result) => result !== undefined);
@@ -87,7 +96,7 @@ class AnswerSettlement {
 
   /** Charges one answer. Returns its result; undefined where the line has failed, or remains. */
   private async one(line: BatchLine, answer: BatchAnswer): Promise<LineResult | undefined> {
-    const { lines, files } = this.parts;
+    const { lines, files, clock } = this.parts;
     const { batch, fail } = this.facts;
     const outcome = await this.run(line, answer, await readBody(files, batch, line));
     const committed = await lines.result(batch.id, line.line);
@@ -95,7 +104,10 @@ class AnswerSettlement {
     const isAnswered = answer.status >= 200 && answer.status < 300;
     if (committed !== undefined) return void (await fail(line, outcome));
     if (!isAnswered) return outcome.mayRetry ? undefined : void (await fail(line, outcome));
-    if (outcome.status === 503) throw new Error("an answer of a batch could not be charged yet");
+    // A model that is gone from the catalog may come back; it is not awaited for ever.
+    const mayPass = outcome.mayRetry || clock.nowMs() < batch.expiresAtMs;
+    if (outcome.status === 503 && mayPass)
+      throw new Error("an answer of a batch could not be charged yet");
     return this.withoutRequest(line, answer, outcome);
   }
 

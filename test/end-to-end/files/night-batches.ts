@@ -93,6 +93,8 @@ export class NightGateway {
   reset(): void {
     this.vendors.isDone = false;
     this.vendors.ranBeforeCancel = 0;
+    this.vendors.changesResults = undefined;
+    this.vendors.isCompressed = false;
     this.vendors.calls.length = 0;
   }
 

@@ -86,6 +86,64 @@ describe.each(nightVendors)("batches of %s", (id) => {
   });
 });
 
+describe.each(["openai", "anthropic"] as const)("results of %s", (id) => {
+  const submit = () =>
+    night.submit(["a", "b", "c"].map((name) => lineOf(name, nightModels[id], `line ${name}`)));
+
+  test("may come in any order, twice, and with those of others", async () => {
+    night.vendors.changesResults = (lines) =>
+      [
+        ...lines,
+        "",
+        ...lines,
+        (lines[0] ?? "").replaceAll(/"custom_id":"[^"]+"/g, '"custom_id":"x"'),
+      ]
+        .reverse()
+        .join("\r\n");
+    night.vendors.isDone = true;
+    const before = await night.usedUsd();
+    const { id: batchId } = await submit();
+    const batch = await night.shownWhen(batchId, hasEnded);
+    expect(batch).toMatchObject({
+      request_counts: { total: 3, completed: 3, failed: 0 },
+      provider: id,
+      provider_note: null,
+      cost: 0.0045,
+    });
+    const output = await night.linesOf(batch.output_file_id);
+    expect(output.map(({ custom_id }) => custom_id)).toEqual(["a", "b", "c"]);
+    expect(await night.usedUsd()).toBeCloseTo(before + 0.0045, 9);
+  });
+
+  test("that are cut off, or lack some, are read again, and the rest runs here", async () => {
+    let reads = 0;
+    night.vendors.changesResults = ([first = "", second = ""]) => {
+      reads += 1;
+      return `${first}\n${second.slice(0, 60)}`;
+    };
+    night.vendors.isDone = true;
+    const { id: batchId } = await submit();
+    expect(await night.shownWhen(batchId, hasEnded)).toMatchObject({
+      request_counts: { total: 3, completed: 3, failed: 0 },
+      provider: id,
+      // One answer of the batch, and two at the ordinary price.
+      cost: 0.0015 + 2 * 0.003,
+      reserved: 0,
+    });
+    expect(reads).toBe(id === "openai" ? 8 : 4);
+  });
+
+  test("may be compressed", async () => {
+    night.vendors.isCompressed = true;
+    night.vendors.isDone = true;
+    const { id: batchId } = await submit();
+    expect(await night.shownWhen(batchId, hasEnded)).toMatchObject({
+      request_counts: { completed: 3, failed: 0 },
+      cost: 0.0045,
+    });
+  });
+});
+
 test.each([
   ["openai", "openai/gpt-5.4", 0.002, 0.751125],
   ["google", "google/gemini-2.5-pro", 0.001125, 0.37575],

@@ -21,6 +21,10 @@ export class StrictBatches {
   ranBeforeCancel = 0;
   /** The lines of results after which a download stalls; undefined where it does not. */
   stallsAfterLines: number | undefined;
+  /** Changes the results that are downloaded; undefined where they come as they are. */
+  changesResults: ((lines: string[]) => string) | undefined;
+  /** Whether results are compressed. */
+  isCompressed = false;
   /** Whether every call is answered as a chat completion is, by an address without a batch API. */
   isPlain = false;
   /** Rejects the next batch after it was taken. */
@@ -135,8 +139,10 @@ export class StrictBatches {
   }
 
   private download(text: string): Response {
-    const { stallsAfterLines: most } = this;
-    if (most === undefined) return new Response(text);
+    const { stallsAfterLines: most, changesResults } = this;
+    if (this.isCompressed)
+      return new Response(Bun.gzipSync(text), { headers: { "content-encoding": "gzip" } });
+    if (most === undefined) return new Response(changesResults?.(text.split("\n")) ?? text);
     const some = `${text.split("\n").slice(0, most).join("\n")}\n`;
     const start = (controller: ReadableStreamDefaultController<Uint8Array>): void =>
       controller.enqueue(Buffer.from(some));

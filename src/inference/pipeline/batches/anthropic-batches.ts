@@ -79,7 +79,7 @@ const statuses: Readonly<Record<string, number>> = {
 };
 
 function answerOf({ custom_id: id, result }: Record<string, unknown>): BatchAnswer {
-  const customId = String(id);
+  const customId = textOf(id) ?? null;
   const { type, message, error } = Object(result) as Record<string, unknown>;
   if (type === "succeeded") return { customId, status: 200, text: JSON.stringify(message) };
   if (type !== "errored") return { customId, status: 0, text: "" };

@@ -93,14 +93,18 @@ function returningPlan(
     (each) => each.provider.id === provider && each.upstreamModel === upstreamModel,
   );
   if (route === undefined)
-    throw new GatewayError("no_upstream", `The catalog has no route to ${id} at ${provider} now.`);
+    throw new GatewayError("no_upstream", `The catalog has no route to ${id} at ${provider} now.`, {
+      retry: false,
+    });
   const { id: workspaceId } = call.caller.workspace;
   const key =
     account === null
       ? undefined
       : deps.providerKeys.own(workspaceId, { providerId: provider, id: account });
   if (account !== null && key === undefined)
-    throw new GatewayError("no_upstream", `The own provider key for ${provider} is gone.`);
+    throw new GatewayError("no_upstream", `The own provider key for ${provider} is gone.`, {
+      retry: false,
+    });
   const candidate: Candidate = {
     model,
     route: atBatchPrice(call.routeFor?.(route) ?? route),

@@ -99,7 +99,7 @@ export function googleBatches(api: ProviderApi): ProviderBatchApi {
 }
 
 function answerOf({ response, error }: Fields, key: unknown): BatchAnswer {
-  const customId = String(key);
+  const customId = textOf(key) ?? null;
   if (response !== undefined && response !== null)
     return { customId, status: 200, text: JSON.stringify(response) };
   if (error === undefined || error === null) return { customId, status: 0, text: "" };

@@ -123,7 +123,7 @@ function upload(
 
 /** Returns the answer in a line of the output or of the errors. */
 function answerOf({ custom_id: id, response }: Record<string, unknown>): BatchAnswer {
-  const customId = String(id);
+  const customId = textOf(id) ?? null;
   const { status_code: status, body } = Object(response) as Record<string, unknown>;
   return typeof status === "number" && body !== undefined
     ? { customId, status, text: JSON.stringify(body) }

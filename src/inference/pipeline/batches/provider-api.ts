@@ -116,7 +116,7 @@ export class ProviderApi {
     });
   }
 
-  /** Reads the lines of an answer as they come. */
+  /** Reads the lines of an answer as they come; a line that is no JSON is an empty object. */
   async *lines(path: string): AsyncGenerator<Record<string, unknown>> {
     const response = await this.send({ method: "GET", path });
     response.expectMore();
@@ -127,9 +127,16 @@ export class ProviderApi {
       rest += piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true });
       const lines = rest.split("\n");
       rest = piece === undefined ? "" : (lines.pop() ?? "");
-      for (const line of lines)
-        if (line.trim() !== "") yield Object(JSON.parse(line)) as Record<string, unknown>;
+      for (const line of lines) if (line.trim() !== "") yield objectIn(line);
       if (piece === undefined) return;
     }
+  }
+}
+
+function objectIn(line: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(line)) as Record<string, unknown>;
+  } catch {
+    return {};
   }
 }

@@ -48,7 +48,8 @@ export interface ProviderJob {
 
 /** The answer to a request of a batch, or why there is none. */
 export interface BatchAnswer {
-  customId: string;
+  /** The id of its request; null where what came could not be read. */
+  customId: string | null;
   /** The HTTP status and the body; 0 for a request that was not run. */
   status: number;
   text: string;
