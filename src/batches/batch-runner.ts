@@ -10,6 +10,7 @@ import {
   lineForms,
   type LineAnswer,
   type LineRequest,
+  messageIn,
   type RunLine,
 } from "./line-form.ts";
 import { LinePace } from "./line-pace.ts";
@@ -67,11 +68,11 @@ class ActiveBatch {
   readonly lines = new Set<number>();
   /** Results that are to be marked. */
   ended: LineResult[] = [];
+  /** When their leases were renewed, and when the database is asked again, by the monotonic clock. */
   renewedMs = 0;
   isTaking = false;
   /** Whether a provider still runs lines of it. */
   isPartly = false;
-  /** When the database is asked for lines again, since it had none. */
   emptyUntilMs = 0;
 
   /** How many lines run now. */
@@ -188,8 +189,7 @@ export class BatchRunner {
   /** Does what the state of a batch asks for. */
   private async advance(batch: Batch): Promise<void> {
     const { clock, batches } = this.parts;
-    const nowMs = clock.nowMs();
-    await this.renew(batch, nowMs);
+    await this.renew(batch);
     if (this.busy.has(batch.id)) {
       await batches.lease(batch.id);
       return;
@@ -202,7 +202,7 @@ export class BatchRunner {
     if (place === "away") return;
     const active = await this.activate(batch);
     active.isPartly = place === "partly";
-    const isOver = batch.status !== "in_progress" || nowMs >= batch.expiresAtMs;
+    const isOver = batch.status !== "in_progress" || clock.nowMs() >= batch.expiresAtMs;
     if (isOver) await this.putBackWaiting(active);
     await this.mark(active);
     if (active.isPartly) return;
@@ -211,8 +211,9 @@ export class BatchRunner {
   }
 
   /** Renews the leases of the lines that this gateway has taken. */
-  private async renew({ id }: Batch, nowMs: number): Promise<void> {
+  private async renew({ id }: Batch): Promise<void> {
     const active = this.active.get(id);
+    const nowMs = this.parts.clock.monotonicMs();
     if (active === undefined || nowMs - active.renewedMs <= leaseMs / 3) return;
     active.renewedMs = nowMs;
     await this.parts.lines.renew(id, active.taken);
@@ -319,7 +320,8 @@ export class BatchRunner {
   /** Starts lines while there is room, in turn for each batch. */
   private fill(): void {
     if (this.draining) return;
-    const nowMs = this.parts.clock.nowMs();
+    const { clock } = this.parts;
+    const [nowMs, tickMs] = [clock.nowMs(), clock.monotonicMs()];
     const ready = [...this.active.values()]
       .filter(({ batch }) => batch.status === "in_progress" && nowMs < batch.expiresAtMs)
       .filter(
@@ -333,7 +335,7 @@ export class BatchRunner {
         this.startNext(active);
         return;
       }
-      if (!active.isTaking && active.emptyUntilMs <= nowMs) this.track(this.takeMore(active));
+      if (!active.isTaking && active.emptyUntilMs <= tickMs) this.track(this.takeMore(active));
     }
   }
 
@@ -364,7 +366,7 @@ export class BatchRunner {
       active.waiting.push(...lines);
       active.ended.push(...ended);
       if (lines.length === 0 && ended.length === 0)
-        active.emptyUntilMs = this.parts.clock.nowMs() + lookEveryMs;
+        active.emptyUntilMs = this.parts.clock.monotonicMs() + lookEveryMs;
     } finally {
       active.isTaking = false;
     }
@@ -445,7 +447,7 @@ export class BatchRunner {
   private async pause(active: ActiveBatch, line: BatchLine, { text }: LineAnswer): Promise<void> {
     const { lines, batches, clock } = this.parts;
     const untilMs = clock.nowMs() + pauseMs;
-    const note = `Paused until there is money for the next request: ${messageOf(text)}`;
+    const note = `Paused until there is money for the next request: ${messageIn(text)}`;
     const waiting = active.waiting.splice(0).map((each) => each.line);
     active.batch = { ...active.batch, pauseNote: note, pausedUntilMs: untilMs };
     active.emptyUntilMs = 0;
@@ -493,8 +495,3 @@ export class BatchRunner {
 }
 
 const hasEnded = ({ state }: ProviderPart): boolean => state === "ended";
-
-const messageOf = (text: string): string => {
-  const { error } = Object(JSON.parse(text)) as { error?: { message?: string } };
-  return error?.message ?? "the balance is used up.";
-};

@@ -10,6 +10,7 @@ import {
   type BatchTables,
   type InputProblem,
 } from "./batch.ts";
+import type { LeaseTime } from "./lease-time.ts";
 
 /** What a caller asks for with a batch. */
 export type NewBatch = Pick<
@@ -46,11 +47,18 @@ export class BatchStore {
   private readonly database: Kysely<BatchTables>;
   private readonly clock: Clock;
   private readonly nodeId: string;
+  private readonly leaseTime: LeaseTime;
 
-  constructor(parts: { database: Kysely<BatchTables>; clock: Clock; nodeId: string }) {
+  constructor(parts: {
+    database: Kysely<BatchTables>;
+    clock: Clock;
+    nodeId: string;
+    leaseTime: LeaseTime;
+  }) {
     this.database = parts.database;
     this.clock = parts.clock;
     this.nodeId = parts.nodeId;
+    this.leaseTime = parts.leaseTime;
   }
 
   /** Stores a batch that is to be validated. `seal` seals the key of its results. */
@@ -157,16 +165,16 @@ export class BatchStore {
    * false where another gateway has it.
    */
   async lease(id: string): Promise<boolean> {
-    const nowMs = this.clock.nowMs();
+    const now = this.leaseTime();
     const { numUpdatedRows } = await this.database
       .updateTable("batches")
-      .set({ leased_by: this.nodeId, leased_until_ms: nowMs + leaseMs })
+      .set({ leased_by: this.nodeId, leased_until_ms: sql<number>`${now} + ${leaseMs}` })
       .where("id", "=", id)
       .where((is) =>
         is.or([
           is("leased_by", "is", null),
           is("leased_by", "=", this.nodeId),
-          is("leased_until_ms", "<", nowMs),
+          is("leased_until_ms", "<", now),
         ]),
       )
       .executeTakeFirstOrThrow();

@@ -16,6 +16,7 @@ import { openStorage } from "../platform/storage/open-storage.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { Batch, BatchTables } from "./batch.ts";
 import { BatchStore } from "./batch-store.ts";
+import { leaseTimeOf } from "./lease-time.ts";
 import { BatchWatchers } from "./batch-watchers.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "switchyard-watchers-"));
@@ -53,7 +54,12 @@ async function watched() {
   const webhooks = new NotedWebhooks({ guard: { allowed: [] }, clock });
   const mails: string[] = [];
   const mail = { fails: false };
-  const batches = new BatchStore({ database: storage.database, clock, nodeId: "one" });
+  const batches = new BatchStore({
+    database: storage.database,
+    clock,
+    nodeId: "one",
+    leaseTime: leaseTimeOf(clock, { isShared: false }),
+  });
   const parts = {
     database: storage.database,
     batches,

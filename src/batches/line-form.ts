@@ -133,3 +133,9 @@ export const chargedFailure = (batch: FormOf): LineAnswer =>
     type: "api_error",
     message: "The provider charged for this request and returned no usable answer.",
   });
+
+/** Returns the message of an error's body. */
+export const messageIn = (text: string): string => {
+  const { error } = Object(JSON.parse(text)) as { error?: { message?: string } };
+  return error?.message ?? "the balance is used up.";
+};

@@ -7,6 +7,7 @@ import {
 } from "../platform/storage/commit-queue.ts";
 import type { BatchLine, BatchTables } from "./batch.ts";
 import { BatchStore, leaseMs } from "./batch-store.ts";
+import type { LeaseTime } from "./lease-time.ts";
 
 /** A line with its result. */
 export type LineResult = BatchTables["batch_results"];
@@ -39,17 +40,20 @@ export class LineStore {
   private readonly commits: CommitQueue;
   private readonly clock: Clock;
   private readonly nodeId: string;
+  private readonly leaseTime: LeaseTime;
 
   constructor(parts: {
     database: Kysely<BatchTables>;
     commits: CommitQueue;
     clock: Clock;
     nodeId: string;
+    leaseTime: LeaseTime;
   }) {
     this.database = parts.database;
     this.commits = parts.commits;
     this.clock = parts.clock;
     this.nodeId = parts.nodeId;
+    this.leaseTime = parts.leaseTime;
   }
 
   /** Replaces the lines of a batch that is being validated. */
@@ -71,12 +75,13 @@ export class LineStore {
   async take(batchId: string, limit: number): Promise<{ lines: BatchLine[]; ended: LineResult[] }> {
     const nowMs = this.clock.nowMs();
     const isHere = sql<boolean>`done = 0 and upstream_model is null and not_before_ms <= ${nowMs}`;
-    const isFree = sql<boolean>`${isHere} and (leased_by is null or leased_until_ms < ${nowMs})`;
+    const now = this.leaseTime();
+    const isFree = sql<boolean>`${isHere} and (leased_by is null or leased_until_ms < ${now})`;
     const rows = await this.database
       .updateTable("batch_lines")
       .set({
         leased_by: this.nodeId,
-        leased_until_ms: nowMs + leaseMs,
+        leased_until_ms: sql<number>`${now} + ${leaseMs}`,
         tries: sql<number>`tries + 1`,
       })
       .where("batch_id", "=", batchId)
@@ -119,7 +124,7 @@ export class LineStore {
     if (lines.length === 0) return;
     await this.database
       .updateTable("batch_lines")
-      .set({ leased_until_ms: this.clock.nowMs() + leaseMs })
+      .set({ leased_until_ms: sql<number>`${this.leaseTime()} + ${leaseMs}` })
       .where("batch_id", "=", batchId)
       .where("line", "in", [...lines])
       .where("leased_by", "=", this.nodeId)
@@ -216,12 +221,11 @@ export class LineStore {
 
   /** Returns what is left of a batch: lines without a result, and those that a gateway works on. */
   async left(batchId: string): Promise<{ undone: number; running: number }> {
-    const nowMs = this.clock.nowMs();
     const row = await this.database
       .selectFrom("batch_lines")
       .select([
         sql<number>`count(*)`.as("undone"),
-        sql<number>`coalesce(sum(case when leased_by is not null and leased_until_ms >= ${nowMs} then 1 else 0 end), 0)`.as(
+        sql<number>`coalesce(sum(case when leased_by is not null and leased_until_ms >= ${this.leaseTime()} then 1 else 0 end), 0)`.as(
           "running",
         ),
       ])

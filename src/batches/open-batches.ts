@@ -7,6 +7,7 @@ import { BatchRunner, type BatchRunnerParts } from "./batch-runner.ts";
 import { type BatchRecipients, BatchWatchers, type WatcherParts } from "./batch-watchers.ts";
 import { ProviderBatchStore } from "./providers/provider-batch-store.ts";
 import { BatchStore, type NewBatch } from "./batch-store.ts";
+import { leaseTimeOf } from "./lease-time.ts";
 import { LineStore } from "./line-store.ts";
 import { type BatchVault, newResultKey } from "./result-seal.ts";
 
@@ -53,8 +54,10 @@ export function openBatches({
   vault: BatchVault;
   clock: Clock;
 }): Batches {
-  const store = new BatchStore({ database, clock: parts.clock, nodeId });
-  const lines = new LineStore({ database, commits, clock: parts.clock, nodeId });
+  const leaseTime = leaseTimeOf(parts.clock, parts);
+  const place = { database, clock: parts.clock, nodeId, leaseTime };
+  const store = new BatchStore(place);
+  const lines = new LineStore({ ...place, commits });
   const providerBatches = new ProviderBatchStore(database);
   const { store: fileStore, objects } = files;
   const watchers = new BatchWatchers({ ...notices, database, batches: store, clock: parts.clock });
