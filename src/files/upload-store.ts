@@ -169,10 +169,18 @@ export class UploadStore {
       return { ok: false, reason: "unknown_part" };
     if (sumOf(parts) !== upload.bytes) return { ok: false, reason: "wrong_length" };
     const hash = createHash("md5");
-    const object = await this.objects.write(upload.workspaceId, this.joined(parts, hash), {
-      bytesMax: upload.bytes,
-      tooLarge: () => new Error("the parts of an upload are longer than their rows say"),
-    });
+    let object: StoredObject;
+    try {
+      object = await this.objects.write(upload.workspaceId, this.joined(parts, hash), {
+        bytesMax: upload.bytes,
+        tooLarge: () => new Error("the parts of an upload are longer than their rows say"),
+      });
+    } catch (error) {
+      // Another request has ended the upload, and deleted the parts while they were read.
+      const current = await this.find(upload.workspaceId, upload.id);
+      if (current?.status === "pending") throw error;
+      return { ok: false, reason: "not_pending" };
+    }
     if (md5 !== undefined && hash.digest("hex") !== md5.toLowerCase()) {
       await this.objects.remove(object.name);
       return { ok: false, reason: "wrong_md5" };

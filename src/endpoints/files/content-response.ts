@@ -55,7 +55,10 @@ export function contentResponse(
   { store, file }: { store: FileStore; file: FileRecord },
 ): Response {
   const { bytes, name } = file.object;
-  const range = rangeOf(request.headers.get("range"), bytes);
+  const etag = `"${name}"`;
+  // A client that has the beginning of another content is sent the whole (RFC 9110, 13.1.5).
+  const isSame = (request.headers.get("if-range") ?? etag) === etag;
+  const range = isSame ? rangeOf(request.headers.get("range"), bytes) : undefined;
   const shared = { ...headers, "accept-ranges": "bytes", "x-content-type-options": "nosniff" };
   if (range === "unsatisfiable")
     return new Response(null, {
@@ -73,7 +76,7 @@ export function contentResponse(
       "content-disposition": disposition(file.filename),
       "content-security-policy": "sandbox; default-src 'none'",
       "cache-control": "private, no-store",
-      etag: `"${name}"`,
+      etag,
       ...(range === undefined ? {} : { "content-range": `bytes ${from}-${to - 1}/${bytes}` }),
     },
   });

@@ -91,6 +91,30 @@ describe("OpenAI's client", () => {
     for (const { id } of made) await openai.files.delete(id);
   });
 
+  test("of several completions of an upload at once, one makes the file", async () => {
+    const data = Buffer.alloc(450_000, "x");
+    const { id: uploadId } = await openai.uploads.create({
+      bytes: 2 * data.byteLength,
+      filename: "at-once.bin",
+      mime_type: "application/octet-stream",
+      purpose: "user_data",
+    });
+    const part = async () =>
+      (await openai.uploads.parts.create(uploadId, { data: await toFile(data, "part") })).id;
+    const partIds = [await part(), await part()];
+    const ends = await Promise.allSettled([
+      ...Array.from({ length: 6 }, () => openai.uploads.complete(uploadId, { part_ids: partIds })),
+      openai.uploads.cancel(uploadId),
+    ]);
+    const statuses = ends.map((end) =>
+      end.status === "fulfilled" ? 200 : (end.reason as { status: number }).status,
+    );
+    expect(statuses.toSorted((one, other) => one - other)).toEqual([200, ...Array(6).fill(400)]);
+    const made = (await openai.files.list({ purpose: "user_data" })).data;
+    for (const { id } of made.filter(({ filename }) => filename === "at-once.bin"))
+      await openai.files.delete(id);
+  });
+
   test("uploads in parts, in the order of completion", async () => {
     const begun = await openai.uploads.create({
       bytes: 6,
@@ -209,6 +233,23 @@ describe("the content of a file", () => {
     expect(Buffer.from(await answer.arrayBuffer()).equals(bytes.subarray(from, to))).toBe(true);
     if (status === 206)
       expect(answer.headers.get("content-range")).toBe(`bytes ${from}-${to - 1}/200000`);
+  });
+
+  test("a range of another content is answered with the whole of this one", async () => {
+    const path = `/files/${id}/content`;
+    const statusFor = async (etag: string) =>
+      (await gateway.get(path, { range: "bytes=0-9", "if-range": etag })).status;
+    const etag = (await gateway.get(path)).headers.get("etag") ?? "";
+    expect([await statusFor(etag), await statusFor('"other"')]).toEqual([206, 200]);
+  });
+
+  test("HEAD names the length, and sends nothing", async () => {
+    const answer = await fetch(`${gateway.baseUrl}/files/${id}/content`, {
+      method: "HEAD",
+      headers: { authorization: `Bearer ${testLlmKey}` },
+    });
+    expect([answer.status, answer.headers.get("content-length")]).toEqual([200, "200000"]);
+    expect(await answer.text()).toBe("");
   });
 
   test("a range behind the end is refused", async () => {
