@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { AnswerTokens } from "../inference/dialects/answer-tokens.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
 import {
   openStatuses,
@@ -42,6 +43,9 @@ export interface BatchQuery {
 /** How long a gateway's work on a batch or a line is protected without a sign of life. */
 export const leaseMs = 30_000;
 
+/** The most batches of a workspace that have not ended, and those that are read at once. */
+const openMax = 1_000;
+
 /** Stores batches. Callers' lookups name the workspace. */
 export class BatchStore {
   private readonly database: Kysely<BatchTables>;
@@ -61,8 +65,12 @@ export class BatchStore {
     this.leaseTime = parts.leaseTime;
   }
 
-  /** Stores a batch that is to be validated. `seal` seals the key of its results. */
+  /**
+   * Stores a batch that is to be validated. `seal` seals the key of its results. Throws
+   * `GatewayError` where the workspace has as many open as it may.
+   */
   async create(asked: NewBatch, seal: (id: string) => Promise<string>): Promise<Batch> {
+    await this.refuseMany(asked.workspaceId);
     const createdAtMs = this.clock.nowMs();
     const id = newId("batch", createdAtMs);
     const row: BatchTables["batches"] = {
@@ -150,14 +158,37 @@ export class BatchStore {
 
   /** Returns the batches on which something is to be done, oldest first. */
   async open(): Promise<Batch[]> {
-    const rows = await this.database
+    const batches: Batch[] = [];
+    for (let after = ""; ; ) {
+      const rows = await this.database
+        .selectFrom("batches")
+        .selectAll()
+        .where("status", "in", [...openStatuses])
+        .where("id", ">", after)
+        .orderBy("id")
+        .limit(openMax)
+        .execute();
+      batches.push(...rows.map(batchOf));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < openMax) return batches;
+      after = last.id;
+    }
+  }
+
+  /** Each open batch is looked at every second, so that the others wait for a workspace with many. */
+  private async refuseMany(workspaceId: string): Promise<void> {
+    const { open } = await this.database
       .selectFrom("batches")
-      .selectAll()
+      .select(sql<number | string>`count(*)`.as("open"))
+      .where("workspace_id", "=", workspaceId)
       .where("status", "in", [...openStatuses])
-      .orderBy("id")
-      .limit(1_000)
-      .execute();
-    return rows.map(batchOf);
+      .executeTakeFirstOrThrow();
+    if (Number(open) < openMax) return;
+    throw new GatewayError(
+      "rate_limit_exceeded",
+      `This workspace has ${openMax} batches that have not ended. Wait for one, or cancel it.`,
+      { retryAfterSeconds: 60, metadata: { limit_batches: openMax } },
+    );
   }
 
   /**

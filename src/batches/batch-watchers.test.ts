@@ -176,3 +176,36 @@ test("a gateway that is killed while it sends a notice leaves it to another", as
   await send();
   expect(eventsOf(webhooks)).toEqual(["batch.completed"]);
 });
+
+test("a workspace may have a thousand batches open, beside those of others", async () => {
+  const { batches } = await watched();
+  const create = (workspaceId: string) =>
+    batches.create(
+      {
+        workspaceId,
+        keyId: "key",
+        form: "openai",
+        endpoint: "/v1/chat/completions",
+        completionWindow: "24h",
+        windowMs: 24 * hourMs,
+        inputFileId: "file_1",
+        outputExpiresSeconds: null,
+        metadata: null,
+      },
+      async () => "sealed",
+    );
+  for (let made = 0; made < 1_000; made += 1) await create("many");
+  await expect(create("many")).rejects.toMatchObject({ code: "rate_limit_exceeded" });
+  const { id } = await create("other");
+  const open = await batches.open();
+  expect(open.at(-1)?.id).toBe(id);
+  await batches.change(
+    open.find(({ workspaceId }) => workspaceId === "many")?.id ?? "",
+    ["validating"],
+    {
+      status: "failed",
+      endedAtMs: 0,
+    },
+  );
+  await create("many");
+});

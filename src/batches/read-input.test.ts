@@ -6,11 +6,11 @@ async function* pieces(piece: Uint8Array, count: number): AsyncGenerator<Uint8Ar
   for (let index = 0; index < count; index += 1) yield piece;
 }
 
-async function read(input: AsyncIterable<Uint8Array>) {
+async function read(input: AsyncIterable<Uint8Array>, endpoint = "/v1/chat/completions") {
   const reader = new InputReader({
     batchId: "batch_1",
     form: "openai",
-    endpoint: "/v1/chat/completions",
+    endpoint,
     refuseModel: () => undefined,
   });
   const lines: BatchLine[] = [];
@@ -70,4 +70,11 @@ test("lines are found by their bytes, wherever the pieces are cut", async () => 
     const found = bytes.subarray(first?.start, (first?.start ?? 0) + (first?.length ?? 0));
     expect(JSON.parse(found.toString())).toMatchObject({ custom_id: "ä" });
   }
+});
+
+test("a response in the background is refused, since its answer is that it has begun", async () => {
+  const line = lineOf("a", '{"model":"a/b","input":"x","background":true}');
+  const text = line.replace("chat/completions", "responses");
+  const { problems } = await read(pieces(Buffer.from(text), 1), "/v1/responses");
+  expect(problems).toMatchObject([{ code: "invalid_request", param: "body.background", line: 1 }]);
 });

@@ -202,13 +202,19 @@ export class InputReader {
     // Anthropic checks the parameters of a request when it is run.
     if (this.rule.form === "anthropic") return undefined;
     const { endpoint } = this.rule;
-    const { model, models, stream } = body;
+    const { model, models, stream, background } = body;
     if (stream === true)
       return {
         code: "streaming_unsupported",
         message: `${endpointTitles[endpoint] ?? endpoint}: Streaming is not supported in the Batch API.`,
         param: "body.stream",
       };
+    // Its answer would be that the work has begun.
+    if (background === true)
+      return invalidRequest(
+        "Background mode is not supported in the Batch API.",
+        "body.background",
+      );
     const isMissing = model === undefined && models === undefined && !modelIsOptional.has(endpoint);
     if (isMissing || (model !== undefined && typeof model !== "string"))
       return invalidRequest("Model parameter is required.", "body.model");
