@@ -19,6 +19,8 @@ export class AnswerMeter {
   thoughtCharacters = 0;
   finishReason: FinishReason | null = null;
   private readonly open = new Set<number>();
+  /** The choice that spoke last, which is open; most answers have one. */
+  private latest = -1;
   private readonly hidesReasoning: boolean;
 
   /** `hidesReasoning` says whether a signature is reasoning by itself. */
@@ -53,7 +55,7 @@ export class AnswerMeter {
         break;
       case "finish":
         this.finishReason ??= part.finish.reason;
-        this.open.delete(part.choiceIndex);
+        this.close(part.choiceIndex);
         break;
     }
   }
@@ -69,7 +71,7 @@ export class AnswerMeter {
     for (const { index, parts, finish } of choices) {
       for (const part of parts) this.observeItem(index, part);
       this.finishReason ??= finish.reason;
-      this.open.delete(index);
+      this.close(index);
     }
   }
 
@@ -141,13 +143,23 @@ export class AnswerMeter {
   private say(choiceIndex: number, characters: number): void {
     if (characters === 0) return;
     this.visibleCharacters += characters;
-    this.open.add(choiceIndex);
+    if (choiceIndex !== this.latest) this.speak(choiceIndex);
   }
 
   private think(choiceIndex: number, characters: number): void {
     if (characters === 0) return;
     this.thoughtCharacters += characters;
+    if (choiceIndex !== this.latest) this.speak(choiceIndex);
+  }
+
+  private speak(choiceIndex: number): void {
     this.open.add(choiceIndex);
+    this.latest = choiceIndex;
+  }
+
+  private close(choiceIndex: number): void {
+    this.open.delete(choiceIndex);
+    this.latest = -1;
   }
 }
 

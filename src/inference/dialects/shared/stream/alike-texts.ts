@@ -54,7 +54,7 @@ interface Around {
 
 /** The constant text around the text of similar events, as the upstream sends them. */
 interface Form<Said extends Spoken> {
-  came: Around;
+  scan: FormScan;
   /**
    * What the client gets of it: the upstream's own bytes, or others; undefined where that was not
    * given.
@@ -188,7 +188,7 @@ export class AlikeTexts<Said extends Spoken> {
     const sent = isKept ? "kept" : shown && shownForm(came, { shown, text });
     if (came === undefined || (shown !== undefined && sent === undefined)) return undefined;
     this.triesLeft -= 1;
-    return { came, shown: sent, said, proved: false };
+    return { scan: new FormScan(came), shown: sent, said, proved: false };
   }
 }
 
@@ -244,58 +244,67 @@ function piecesOf({ before, after: [after = "", last, ...more] }: Around): Piece
     : { before: first, after, last };
 }
 
-/** Reads events of a form from a text, one after another. */
+/** Reads events of one form from a text, one after another. */
 class FormScan {
   /** The index after the events that were read. */
-  position: number;
+  position = 0;
   /** Where the latest has its text, and where the constants after that end. */
   textStart = 0;
   textEnd = 0;
   bodyEnd = 0;
-  readonly text: string;
-  private at = 0;
+  text = "";
+  private readonly came: Around;
 
-  constructor({ text, position }: Pick<EventText, "text" | "position">) {
+  constructor(came: Around) {
+    this.came = came;
+  }
+
+  /** Begins with a text. */
+  begin({ text, position }: Pick<EventText, "text" | "position">): void {
     this.text = text;
     this.position = position;
   }
 
   /** Reads the next event; false where it is another, or has another number than expected. */
-  read({ before, after }: Around, number?: number): boolean {
-    this.at = this.position;
-    if (!this.pass(before, number)) return false;
-    this.textStart = this.at;
-    this.textEnd = this.at = endOfText(this.text, this.at);
-    if (this.at < 0 || !this.pass(after, number)) return false;
-    this.bodyEnd = this.at;
-    const end = endOfEvent(this.text, this.at);
+  read(number?: number): boolean {
+    const { text, came, position } = this;
+    if (position >= text.length) return false;
+    const start = this.endOf(came.before, position, number);
+    const textEnd = start < 0 ? -1 : endOfText(text, start);
+    const bodyEnd = textEnd < 0 ? -1 : this.endOf(came.after, textEnd, number);
+    const end = bodyEnd < 0 ? -1 : endOfEvent(text, bodyEnd);
     if (end < 0) return false;
+    this.textStart = start;
+    this.textEnd = textEnd;
+    this.bodyEnd = bodyEnd;
     this.position = end;
     return true;
   }
 
-  /** Passes these texts, between which only unread values may differ; false for another text. */
-  private pass(constants: readonly string[], number: number | undefined): boolean {
+  /** Returns the index after these texts, between which only unread values differ; else -1. */
+  private endOf(constants: readonly string[], start: number, number: number | undefined): number {
+    const { text } = this;
     let before = constants[0] ?? "";
-    if (!this.text.startsWith(before, this.at)) return false;
-    this.at += before.length;
+    if (!text.startsWith(before, start)) return -1;
+    let at = start + before.length;
     for (let index = 1; index < constants.length; index += 1) {
-      const isNumber = before.endsWith(numberName);
-      this.at = isNumber ? this.endOfNumber(number) : endOfHidden(this.text, this.at);
+      at = before.endsWith(numberName) ? this.endOfNumber(at, number) : endOfHidden(text, at);
       before = constants[index] ?? "";
-      if (this.at < 0 || !this.text.startsWith(before, this.at)) return false;
-      this.at += before.length;
+      if (at < 0 || !text.startsWith(before, at)) return -1;
+      at += before.length;
     }
-    return true;
+    return at;
   }
 
   /** Returns the index after the expected number, or any; -1 where there is another value. */
-  private endOfNumber(expected: number | undefined): number {
-    const { text, at } = this;
+  private endOfNumber(at: number, expected: number | undefined): number {
+    const { text } = this;
     let end = at;
     let number = 0;
-    for (; isDigit(text.charCodeAt(end)); end += 1)
-      number = number * 10 + text.charCodeAt(end) - zero;
+    for (let code = text.charCodeAt(end); isDigit(code); code = text.charCodeAt(end)) {
+      number = number * 10 + code - zero;
+      end += 1;
+    }
     const isWhole = end > at && (end === at + 1 || text.charCodeAt(at) !== zero);
     return isWhole && (expected === undefined || number === expected) ? end : -1;
   }
@@ -309,11 +318,11 @@ type ReadText<Said extends Spoken> = AlikeText<Said> & { end: number };
  * since encoders keep it, and it must not keep everything around it in memory.
  */
 function readAlike<Said extends Spoken>(
-  { came, said }: Form<Said>,
+  { scan, said }: Form<Said>,
   events: Pick<EventText, "text" | "position">,
 ): ReadText<Said> | undefined {
-  const scan = new FormScan(events);
-  if (!scan.read(came)) return undefined;
+  scan.begin(events);
+  if (!scan.read()) return undefined;
   const json = events.text.slice(scan.textStart - 1, scan.textEnd + 1);
   const text = parsedText(json);
   return text === undefined ? undefined : { said, text, json, end: scan.position };
@@ -324,18 +333,18 @@ function readAlike<Said extends Spoken>(
  * there are none.
  */
 function readRun<Said extends Spoken>(
-  { came, shown, said }: Form<Said>,
+  { scan, shown, said }: Form<Said>,
   events: EventText,
   { number, keepsText }: RunSearch,
 ): AlikeRun<Said> | undefined {
   const { text: event, position: from } = events;
-  const scan = new FormScan(events);
+  scan.begin(events);
   const sent = shown === "kept" ? undefined : shown;
   let frames = "";
   let text = "";
   let characters = 0;
   let count = 0;
-  while (scan.read(came, number === undefined ? undefined : number + count)) {
+  while (scan.read(number === undefined ? undefined : number + count)) {
     let written = event.slice(scan.textStart, scan.textEnd);
     // A text that is kept is a copy, as above.
     const isParsed = keepsText || written.includes("\\");
