@@ -36,6 +36,8 @@ describe("Ollama's form", () => {
     expect(all.at(-1)?.eval_count).toBeGreaterThan(0);
     expect(all.at(-1)?.total_duration).toBeGreaterThan(100_000);
     const whole = await ask("/api/chat", { model, messages: hello, stream: false });
+    const { eval_count: tokens, eval_duration: nanoseconds } = fieldsOf(await whole.clone().json());
+    expect(Number(tokens) / Number(nanoseconds)).toBeLessThan(1);
     const said = all.map(({ message }) => fieldsOf(message).content).join("");
     expect(await whole.json()).toMatchObject({ message: { role: "assistant", content: said } });
   });
@@ -88,6 +90,8 @@ describe("Ollama's form", () => {
       stream: false,
       format: { type: "object", properties: { a: { type: "string" } } },
     });
+    for (const format of ["xml", ["json"]])
+      expect((await ask("/api/chat", { model, messages: hello, format })).status).toBe(400);
     const { content } = fieldsOf(fieldsOf(await shaped.json()).message);
     expect(JSON.parse(String(content))).toHaveProperty("a");
     expect(await (await ask("/api/generate", { model, keep_alive: 0 })).json()).toMatchObject({
@@ -126,6 +130,15 @@ describe("Ollama's form", () => {
         isProxyTrusted: false,
       });
     expect(keyAt("10.1.2.3", "10.1.0.1:8787")).toBe("k");
+    expect(keyAt("::ffff:127.0.0.1", "localhost:8787")).toBe("k");
+    for (const isProxyTrusted of [false, true])
+      for (const name of ["x-real-ip", "forwarded", "x-forwarded-proto", "cf-connecting-ip"])
+        expect(
+          doorKeyFor(doors, {
+            ...{ door: "ollama", address: "127.0.0.1", isProxyTrusted },
+            request: { headers: new Headers({ host: "localhost", [name]: "203.0.113.9" }) },
+          }),
+        ).toBeUndefined();
     expect(keyAt("10.2.2.3", "10.1.0.1:8787")).toBeUndefined();
     expect(keyAt("127.0.0.1", "rebound.example")).toBeUndefined();
     expect(

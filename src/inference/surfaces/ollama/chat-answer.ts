@@ -148,7 +148,8 @@ export class OllamaShaper {
   private last(said: Said): JsonObject {
     const { startedMs, nowMs } = this.answer;
     const endMs = nowMs();
-    const firstMs = this.firstMs ?? endMs;
+    // The beginning of a whole answer is not known, and clients divide the tokens by the second time.
+    const firstMs = this.firstMs ?? startedMs;
     const nanoseconds = (ms: number): number => Math.max(1, Math.round(ms * nanosecondsPerMs));
     return {
       ...this.head(),

@@ -102,9 +102,11 @@ function sharedFields(body: JsonObject): JsonObject {
 }
 
 function formatOf(format: JsonValue | undefined): JsonObject | undefined {
+  if (format === undefined || format === null || format === "") return undefined;
   if (format === "json") return { type: "json_object" };
   const schema = asObject(format);
-  return schema && { type: "json_schema", json_schema: { name: "answer", schema } };
+  if (schema === undefined) throw badRequest("format", 'must be "json" or a JSON Schema.');
+  return { type: "json_schema", json_schema: { name: "answer", schema } };
 }
 
 function thinkingOf(think: JsonValue | undefined): JsonObject | undefined {
