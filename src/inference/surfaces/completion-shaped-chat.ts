@@ -7,6 +7,7 @@ import {
   asString,
   badRequest,
   objectsIn,
+  RequestFields,
 } from "../dialects/shared/wire-fields.ts";
 
 /** The prompt of a completion, and whether the gateway begins the answer with it. */
@@ -53,6 +54,7 @@ const reshapedFields: ReadonlySet<string> = new Set([
  * instruction. Throws `GatewayError` for what is no completion.
  */
 export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
+  checkFields(body);
   const prompts = promptsOf(body.prompt);
   const text = prompts.map(({ text: each }) => each).join("\n");
   const suffix = asString(body.suffix) ?? "";
@@ -66,11 +68,6 @@ export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
   const logprobs = asNumber(body.logprobs);
   const cap = asNumber(body.max_tokens) ?? maxTokensDefault;
   const answers = Math.max(1, asNumber(body.n) ?? 1, asNumber(body.best_of) ?? 1);
-  if (answers > answersMax)
-    throw badRequest(
-      (asNumber(body.n) ?? 1) > answersMax ? "n" : "best_of",
-      `must be at most ${answersMax}.`,
-    );
   return {
     body: {
       ...rest,
@@ -89,6 +86,31 @@ export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
     ownOnly: ownOnlyOf(prompts, cap),
     generated: prompts.length * answers,
   };
+}
+
+/** Members whose value is an integer, with the least and the most that it may be. */
+const integers: readonly (readonly [field: string, least: number, most: number])[] = [
+  ["max_tokens", 0, Infinity],
+  ["n", 1, answersMax],
+  ["best_of", 1, answersMax],
+  ["logprobs", 0, 20],
+];
+
+/** Checks the members that chat has in another form, by the names of the older API. */
+function checkFields(body: JsonObject): void {
+  for (const [field, least, most] of integers) {
+    const value = body[field];
+    if (value === undefined || value === null) continue;
+    if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) continue;
+    const bounds = most === Infinity ? `of ${least} or more` : `from ${least} to ${most}`;
+    throw badRequest(field, `must be an integer ${bounds}; leave it out for the default.`);
+  }
+  const fields = new RequestFields(body, "");
+  fields.boolean("echo");
+  fields.string("suffix");
+  const { best_of: candidates, n: answers } = body;
+  if (typeof candidates === "number" && candidates < (asNumber(answers) ?? 1))
+    throw badRequest("best_of", "must be at least n, of which it is the choice.");
 }
 
 function ownOnlyOf(prompts: readonly Prompt[], cap: number): OwnOnly | undefined {

@@ -337,6 +337,14 @@ describe("elsewhere", () => {
       [{ prompt: {} }, "prompt"],
       [{}, "prompt"],
       [{ prompt: "Hi", best_of: 500 }, "best_of"],
+      [{ prompt: "Hi", best_of: 1, n: 2 }, "best_of"],
+      [{ prompt: "Hi", n: 0 }, "n"],
+      [{ prompt: "Hi", max_tokens: "5" }, "max_tokens"],
+      [{ prompt: "Hi", max_tokens: -1 }, "max_tokens"],
+      [{ prompt: "Hi", logprobs: true }, "logprobs"],
+      [{ prompt: "Hi", logprobs: 21 }, "logprobs"],
+      [{ prompt: "Hi", echo: "yes" }, "echo"],
+      [{ prompt: "Hi", suffix: 1 }, "suffix"],
     ] as const) {
       const refused = await errorOf(
         await gateway.post("/completions", { model: "house/chat-only", ...body }),
