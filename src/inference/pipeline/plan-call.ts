@@ -145,6 +145,7 @@ function askedIds(deps: PlanDependencies, call: InferenceCall): readonly string[
     body,
     conversation: conversationNameOf(call),
     random: deps.random,
+    mayUse: (id) => isUsable(deps, { id, caller }),
   });
   const ids = modelIdsOf(body).flatMap((id, place) => {
     const expanded = expandedId(catalog, id, facts);

@@ -8,6 +8,7 @@ const facts = (changes: Partial<AliasFacts> = {}): AliasFacts => ({
   body: {},
   conversation: undefined,
   random: () => 0,
+  mayUse: () => true,
   ...changes,
 });
 
@@ -30,6 +31,19 @@ test("a canary of a tenth is a tenth of 10,000 requests, with and without conver
     // Four standard deviations.
     expect(Math.abs(count - 1_000)).toBeLessThan(120);
   }
+});
+
+test("a share is never drawn that the key may not use, unless it may use none", () => {
+  const drawn = (mayUse: AliasFacts["mayUse"]): Set<string | undefined> =>
+    new Set(
+      Array.from({ length: 100 }, (_, index) => {
+        const random = (): number => index / 100;
+        return chooseModels("split", { target: canary, facts: facts({ random, mayUse }) })[0];
+      }),
+    );
+  expect(drawn((model) => model === "acme/a")).toEqual(new Set(["acme/a"]));
+  expect(drawn((model) => model === "acme/b")).toEqual(new Set(["acme/b"]));
+  expect(drawn(() => false)).toEqual(new Set(["acme/a", "acme/b"]));
 });
 
 test("a conversation keeps its model", () => {

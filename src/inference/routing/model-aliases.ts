@@ -10,6 +10,8 @@ export interface AliasFacts {
   conversation: string | undefined;
   /** Returns a number from 0 to below 1. */
   random(): number;
+  /** Returns whether a model is there and its key may use it. */
+  mayUse(model: string): boolean;
 }
 
 /** An entry of an alias, with its defaults. */
@@ -34,8 +36,8 @@ export const modelsOfAlias = (target: AliasTarget): readonly string[] => [
 /**
  * Returns the models that an alias means in a request: the first is asked, the others are its
  * fallbacks. Entries whose condition is not met do not count. Among entries with weights one is
- * chosen, the same for all requests of a conversation; where there are conditions the first entry
- * counts; otherwise all do. Empty where no condition is met.
+ * chosen that the key may use, the same for all requests of a conversation; where there are
+ * conditions the first entry counts; otherwise all do. Empty where no condition is met.
  */
 export function chooseModels(
   name: string,
@@ -54,7 +56,9 @@ function weighted(
   entries: readonly AliasEntry[],
   { name, facts }: { name: string; facts: AliasFacts },
 ): AliasEntry {
-  const candidates = entries.filter(({ weight }) => weight !== undefined);
+  const all = entries.filter(({ weight }) => weight !== undefined);
+  const usable = all.filter(({ models }) => models.some((model) => facts.mayUse(model)));
+  const candidates = usable.length === 0 ? all : usable;
   const sum = candidates.reduce((total, { weight = 0 }) => total + weight, 0);
   let left = placeOf(name, facts) * sum;
   for (const candidate of candidates) {
