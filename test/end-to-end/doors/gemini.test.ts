@@ -175,6 +175,50 @@ test("properties of a schema keep their names, whatever spelling Google's member
   }
 });
 
+test("answers of another vendor have tokens by modality, and the mean of log probabilities", async () => {
+  scene.upstreams["openai-chat"].script(
+    json({
+      id: "c",
+      object: "chat.completion",
+      created: 1_700_000_000,
+      model: "m",
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: "Hi you" },
+          finish_reason: "stop",
+          logprobs: {
+            content: [
+              { token: "Hi", logprob: -0.5, top_logprobs: [] },
+              { token: " you", logprob: -1.5, top_logprobs: [] },
+            ],
+          },
+        },
+      ],
+      usage: {
+        ...{ prompt_tokens: 100, completion_tokens: 40, total_tokens: 140 },
+        prompt_tokens_details: { cached_tokens: 60, audio_tokens: 7 },
+        completion_tokens_details: { reasoning_tokens: 15 },
+      },
+    }),
+  );
+  const generationConfig = { responseLogprobs: true, logprobs: 1 };
+  const body = { ...said, generationConfig };
+  const answer = fieldsOf(await (await ask("openai-chat", "generateContent", { body })).json());
+  expect(answer).toMatchObject({
+    candidates: [{ avgLogprobs: -1, logprobsResult: { chosenCandidates: [{ token: "Hi" }, {}] } }],
+    usageMetadata: {
+      ...{ promptTokenCount: 100, cachedContentTokenCount: 60, candidatesTokenCount: 25 },
+      ...{ thoughtsTokenCount: 15, totalTokenCount: 140 },
+      promptTokensDetails: [
+        { modality: "TEXT", tokenCount: 93 },
+        { modality: "AUDIO", tokenCount: 7 },
+      ],
+    },
+  });
+  expect(answer.usageMetadata).not.toHaveProperty("candidatesTokensDetails");
+});
+
 test("what another vendor cannot be sent is named as its client wrote it", async () => {
   const video = { fileData: { mimeType: "video/mp4", fileUri: "gs://bucket/a.mp4" } };
   for (const [fields, field, word] of [

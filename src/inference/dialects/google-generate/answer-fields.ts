@@ -258,6 +258,12 @@ export function encodeGrounding(annotations: readonly Annotation[], text: string
   };
 }
 
+/** Returns the mean of log probabilities, which Google's answers have beside them. */
+export const meanLogProbability = ({ content = [] }: LogProbabilities): number | undefined =>
+  content.length === 0
+    ? undefined
+    : content.reduce((sum, { logprob }) => sum + logprob, 0) / content.length;
+
 /** Encodes log probabilities. */
 export function encodeLogProbabilities({ content = [] }: LogProbabilities): JsonObject {
   const encode = ({ token, logprob }: TokenProbability) => ({ token, logProbability: logprob });

@@ -13,7 +13,12 @@ import { opaqueName } from "../shared/encode-state.ts";
 import { gatewayFields } from "../shared/gateway-facts.ts";
 import { argumentsObject, wrapInput } from "../shared/tools.ts";
 import { withoutUndefined } from "../shared/wire-fields.ts";
-import { encodeFinish, encodeGrounding, encodeLogProbabilities } from "./answer-fields.ts";
+import {
+  encodeFinish,
+  encodeGrounding,
+  encodeLogProbabilities,
+  meanLogProbability,
+} from "./answer-fields.ts";
 import { carrySeals } from "./contents/seals.ts";
 import { encodeUsage } from "./usage.ts";
 
@@ -57,6 +62,7 @@ function encodeChoice(choice: Choice, context: ResponseContext): JsonObject {
       texts.flatMap(({ annotations = [] }) => annotations),
       texts.map(({ text }) => text).join(""),
     ),
+    avgLogprobs: logProbabilities && meanLogProbability(logProbabilities),
     logprobsResult: logProbabilities && encodeLogProbabilities(logProbabilities),
   });
 }

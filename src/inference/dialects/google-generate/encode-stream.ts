@@ -16,7 +16,12 @@ import {
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { gatewayFields } from "../shared/gateway-facts.ts";
 import { withoutUndefined } from "../shared/wire-fields.ts";
-import { encodeFinish, encodeGrounding, encodeLogProbabilities } from "./answer-fields.ts";
+import {
+  encodeFinish,
+  encodeGrounding,
+  encodeLogProbabilities,
+  meanLogProbability,
+} from "./answer-fields.ts";
 import {
   encodeCall,
   encodeImage,
@@ -219,6 +224,7 @@ class CandidateWriter {
       ...encodeFinish(reconcileFinish(this.finish, this.hasCalls)),
       index,
       ...encodeGrounding(this.annotations, this.said),
+      avgLogprobs: this.probabilities && meanLogProbability({ content: this.probabilities }),
       logprobsResult: this.probabilities && encodeLogProbabilities({ content: this.probabilities }),
     });
   }

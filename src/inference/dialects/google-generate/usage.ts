@@ -98,20 +98,50 @@ function modalityCount(
  */
 export function encodeUsage({ usage }: MeteredUsage, gateway: GatewayFacts = {}): JsonObject {
   const { cacheReadTokens, reasoningTokens } = usage;
+  const { cacheReadAudioTokens = 0, cacheReadImageTokens = 0 } = usage;
+  const { inputAudioTokens = 0, inputImageTokens = 0 } = usage;
   const output = totalOutputTokens(usage);
   const input = totalInputTokens(usage);
+  const candidates = output - (reasoningTokens ?? 0);
+  const cachedMedia = cacheReadAudioTokens + cacheReadImageTokens;
+  const cached = cachedMedia > 0 ? cachedMedia + (cacheReadTokens ?? 0) : cacheReadTokens;
   return withoutUndefined<JsonObject>({
     promptTokenCount: input,
-    cachedContentTokenCount: cacheReadTokens,
-    candidatesTokenCount: output - (reasoningTokens ?? 0),
+    cachedContentTokenCount: cached,
+    candidatesTokenCount: candidates,
     thoughtsTokenCount: reasoningTokens,
     totalTokenCount: input + output,
+    promptTokensDetails: byModality(input, {
+      AUDIO: inputAudioTokens + cacheReadAudioTokens,
+      IMAGE: inputImageTokens + cacheReadImageTokens,
+    }),
+    cacheTokensDetails: byModality(cached ?? 0, {
+      AUDIO: cacheReadAudioTokens,
+      IMAGE: cacheReadImageTokens,
+    }),
+    candidatesTokensDetails: byModality(candidates, {
+      AUDIO: usage.outputAudioTokens ?? 0,
+      IMAGE: usage.outputImageTokens ?? 0,
+    }),
     cost: gateway.costUsd,
     cost_details:
       gateway.upstreamCostUsd === undefined
         ? undefined
         : { upstream_inference_cost: gateway.upstreamCostUsd },
   });
+}
+
+/** Returns tokens by what they are of; undefined where all are of text. */
+function byModality(
+  all: number,
+  media: Readonly<Record<string, number>>,
+): JsonObject[] | undefined {
+  const counted = Object.entries(media).filter(([, tokenCount]) => tokenCount > 0);
+  if (counted.length === 0) return undefined;
+  const text = counted.reduce((left, [, tokenCount]) => left - tokenCount, all);
+  return [...(text > 0 ? [["TEXT", text] as const] : []), ...counted].map(
+    ([modality, tokenCount]) => ({ modality, tokenCount }),
+  );
 }
 
 /**
