@@ -21,7 +21,9 @@ export async function fitPictures(
   answer: ImagesAnswer,
   { services, provider }: { services: Services; provider: Provider },
 ): Promise<readonly MadePicture[]> {
-  const { answersIn } = answer.request;
+  const { request } = answer;
+  // Events have base64 alone (npm openai 7.59, `ImageGenCompletedEvent`).
+  const answersIn = request.stream ? "b64_json" : request.answersIn;
   const made = answer.pictures;
   const own = await Promise.all(
     made.map((picture) => (picture.base64 === undefined ? fetched(picture, provider) : picture)),

@@ -127,6 +127,52 @@ test("LangChain's tool makes pictures, by address and as base64", async () => {
   expect(bytes.subarray(1, 4).toString()).toBe("PNG");
 });
 
+/** What the test asks of OpenRouter's client, whose types the compiler does not find. */
+interface OpenRouterMedia {
+  images: { generate(asked: object): Promise<unknown> };
+  stt: { createTranscription(asked: object): Promise<unknown> };
+  tts: { createSpeech(asked: object): Promise<unknown> };
+}
+
+test("OpenRouter's client makes pictures, whole and streamed, hears and speaks", async () => {
+  const client = new OpenRouterClient({
+    apiKey: testLlmKey,
+    serverURL: gateway.baseUrl,
+    retryConfig: { strategy: "none" },
+  }) as unknown as OpenRouterMedia;
+  const url = `data:image/png;base64,${pixelPng}`;
+  const inputReferences = [{ type: "image_url" as const, imageUrl: { url } }];
+  for (const more of [{ aspectRatio: "16:9" as const, seed: 3 }, { inputReferences }]) {
+    const asked = { model: "sandbox/image:free", prompt: "a cat", ...more };
+    const whole = await client.images.generate({ imageGenerationRequest: asked });
+    expect(whole).toMatchObject({ data: [{ mediaType: "image/png" }], usage: { cost: 0 } });
+    const stream = (await client.images.generate({
+      imageGenerationRequest: { ...asked, stream: true },
+    })) as AsyncIterable<unknown>;
+    expect(await Array.fromAsync(stream)).toMatchObject([
+      {
+        type: "image_generation.completed",
+        mediaType: "image/png",
+        created: expect.any(Number),
+        usage: { completionTokens: 272, cost: 0 },
+      },
+    ]);
+  }
+  const heard = await client.stt.createTranscription({
+    sttRequest: {
+      model: "sandbox/transcribe:free",
+      inputAudio: { data: Buffer.alloc(3_000, 1).toString("base64"), format: "wav" },
+    },
+  });
+  expect(heard).toMatchObject({ text: expect.stringContaining("3000 bytes"), usage: { cost: 0 } });
+  const spoken = await client.tts.createSpeech({
+    speechRequest: { model: "sandbox/speech:free", input: "Hi", voice: "alloy" },
+  });
+  expect((await new Response(spoken as ReadableStream).arrayBuffer()).byteLength).toBeGreaterThan(
+    44,
+  );
+});
+
 test("OpenRouter's client gets pictures through chat, whole and streamed", async () => {
   const client = new OpenRouterClient({
     apiKey: testLlmKey,

@@ -220,7 +220,17 @@ test("a stream that its provider ignores becomes one all the same", async () => 
   answer = () => pixels();
   const stream = await client.images.generate({ model: "acme/gpt", prompt: "a cat", stream: true });
   const events = await Array.fromAsync(stream);
-  expect(events).toMatchObject([{ type: "image_generation.completed", b64_json: base64 }]);
+  expect(events).toMatchObject([
+    {
+      type: "image_generation.completed",
+      b64_json: base64,
+      created_at: 7,
+      size: "auto",
+      quality: "auto",
+      background: "auto",
+      output_format: "png",
+    },
+  ]);
 });
 
 test("edits send files with their names and types", async () => {
@@ -376,6 +386,15 @@ test("Gemini is asked once for each picture, and drafts are not shown", async ()
   expect(received.length - before).toBe(2);
   expect(result.data).toEqual([{ b64_json: base64 }, { b64_json: base64 }]);
   expect(costOf(result)).toBeCloseTo(2 * (0.00002 + 0.1344 + 0.0012), 9);
+  const streamed = await client.images.generate({
+    model: "goog/banana",
+    prompt: "x",
+    n: 2,
+    stream: true,
+    response_format: "url",
+  });
+  const completed = { type: "image_generation.completed", b64_json: base64, size: "auto" };
+  expect(await Array.fromAsync(streamed)).toMatchObject([completed, completed]);
 });
 
 test("a picture that fails leaves the others, which alone are charged", async () => {

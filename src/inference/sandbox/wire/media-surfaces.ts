@@ -71,15 +71,24 @@ const images =
         usage,
       });
     const partials = Number(fields.get("partial_images") ?? 0);
+    const told = {
+      created_at: 1_767_225_600,
+      size: textOf(fields.get("size"), "auto"),
+      quality: textOf(fields.get("quality"), "auto"),
+      background: textOf(fields.get("background"), "auto"),
+      output_format: "png",
+    };
     return sse([
       ...Array.from({ length: partials }, (_, index) => ({
         type: `${name}.partial_image`,
         b64_json: picture(index + 1),
         partial_image_index: index,
+        ...told,
       })),
       ...Array.from({ length: count }, (_, index) => ({
         type: `${name}.completed`,
         b64_json: picture(index),
+        ...told,
         ...(index === count - 1 && { usage }),
       })),
     ]);

@@ -1,6 +1,7 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import { memberText } from "../../../platform/kernel/json/json-members.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
+import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import {
   inOneLine,
@@ -22,16 +23,20 @@ import {
   type ReadPictures,
 } from "./image-dialect.ts";
 import type { ImageRequest } from "./image-request.ts";
-import { readImageUsage, shownUsage } from "./image-usage.ts";
+import { typeOfBase64 } from "./picture-file.ts";
+import { openrouterUsage, readImageUsage, shownUsage } from "./image-usage.ts";
 
 /** Returns the name that the events of an operation begin with. */
-const prefixOf = ({ operation }: ImageRequest): string =>
-  operation === "edits" ? "image_edit" : "image_generation";
+const prefixOf = ({ operation, form }: ImageRequest): string =>
+  operation === "edits" && form === "openai" ? "image_edit" : "image_generation";
 
 const frame = (event: Fields): string =>
   `event: ${String(event["type"])}\ndata: ${JSON.stringify(event)}\n\n`;
 
-/** Returns the event of a finished picture. */
+/** Returns the format of a picture by its media type. */
+const formatOf = ({ type = "image/png" }: MadePicture): string => type.replace(/^image\//, "");
+
+/** Returns the event of a finished picture, with what its request left open where nothing tells it. */
 const completedEvent = (
   request: ImageRequest,
   {
@@ -43,7 +48,7 @@ const completedEvent = (
     picture: MadePicture;
     shown: Fields;
     usage: Fields | undefined;
-    createdAtSeconds: number | undefined;
+    createdAtSeconds: number;
   },
 ): Fields =>
   withoutUndefined<Fields>({
@@ -51,17 +56,37 @@ const completedEvent = (
     b64_json: picture.base64,
     url: picture.base64 === undefined ? picture.url : undefined,
     created_at: createdAtSeconds,
-    background: shown["background"],
-    output_format: shown["output_format"] ?? request.outputFormat,
-    quality: shown["quality"] ?? request.quality,
-    size: shown["size"] ?? request.size,
+    background: shown["background"] ?? request.fields["background"] ?? "auto",
+    output_format: shown["output_format"] ?? request.outputFormat ?? formatOf(picture),
+    quality: shown["quality"] ?? request.quality ?? "auto",
+    size: shown["size"] ?? request.size ?? "auto",
     usage,
   });
+
+/**
+ * Returns the event of a finished picture as OpenRouter's clients read it. Source: npm
+ * @openrouter/sdk 1.3.19, `ImageGenCompletedEvent`.
+ */
+function forOpenrouter({ b64_json, url, created_at }: Fields, usage: Fields | undefined): Fields {
+  return withoutUndefined<Fields>({
+    type: "image_generation.completed",
+    b64_json,
+    url,
+    created: created_at,
+    media_type: typeof b64_json === "string" ? typeOfBase64(b64_json) : undefined,
+    usage,
+  });
+}
 
 /** Returns the events of a whole answer, for a client that asked for a stream. */
 export function eventsOfPictures(
   request: ImageRequest,
-  { pictures, shown, tokens, createdAtSeconds }: ReadPictures,
+  {
+    pictures,
+    shown,
+    tokens,
+    createdAtSeconds,
+  }: Omit<ReadPictures, "createdAtSeconds"> & { createdAtSeconds: number },
 ): string {
   const usage = tokens && shownUsage(tokens.usage, undefined);
   return pictures
@@ -88,16 +113,12 @@ export function wholeEvents({ request }: { request: ImageRequest }, rendered: Fi
       const picture = withoutUndefined<MadePicture>({
         base64: typeof base64 === "string" ? base64 : undefined,
         url: typeof url === "string" ? url : undefined,
+        type: typeof base64 === "string" ? typeOfBase64(base64) : undefined,
       });
-      const isLast = index === list.length - 1;
-      return frame(
-        completedEvent(request, {
-          picture,
-          shown,
-          usage: isLast ? fieldsOf(usage) : undefined,
-          createdAtSeconds: typeof created === "number" ? created : undefined,
-        }),
-      );
+      const told = index === list.length - 1 ? fieldsOf(usage) : undefined;
+      const createdAtSeconds = Number(created);
+      const event = completedEvent(request, { picture, shown, usage: told, createdAtSeconds });
+      return frame(request.form === "openrouter" ? forOpenrouter(event, told) : event);
     })
     .join("");
 }
@@ -115,12 +136,12 @@ export class ImageRelay implements StreamRelay {
   readonly pingFrame = ": ping\n\n";
   private readonly options: RelayOptions;
   private readonly request: ImageRequest;
-  private readonly metering: PictureMetering;
+  private readonly metering: PictureMetering & { nowSeconds(): number };
   private readonly made: MeteredUsage[] = [];
   /** A finished picture that may be the last one. */
   private waiting: Fields | undefined;
 
-  constructor(options: RelayOptions, metering: PictureMetering) {
+  constructor(options: RelayOptions, metering: PictureMetering & { nowSeconds(): number }) {
     this.options = options;
     this.request = metering.request;
     this.metering = metering;
@@ -137,7 +158,7 @@ export class ImageRelay implements StreamRelay {
     if (type.endsWith("error")) throw this.errorIn(data);
     if (type.endsWith("partial_image")) {
       this.hasContent = true;
-      return `${this.takeWaiting()}event: ${type}\ndata: ${inOneLine(data)}\n\n`;
+      return this.takeWaiting() + this.partial(type, data);
     }
     if (!type.endsWith("completed")) return "";
     return this.complete(fieldsOf(JSON.parse(data)));
@@ -190,10 +211,34 @@ export class ImageRelay implements StreamRelay {
     return this.settleLast().then((last) => earlier + last);
   }
 
+  /** Returns the event of a partial picture: as it came where its client knows that name. */
+  private partial(type: string, data: string): string {
+    const name = `${prefixOf(this.request)}.partial_image`;
+    return type === name
+      ? `event: ${type}\ndata: ${inOneLine(data)}\n\n`
+      : frame({ ...fieldsOf(JSON.parse(data)), type: name });
+  }
+
+  /** Returns the event of a finished picture in its client's form, with the usage of the last one. */
+  private finishedEvent(event: Fields, charged?: { usage: Usage; costUsd: number }): Fields {
+    if (this.request.form === "openrouter")
+      return forOpenrouter(
+        { created_at: this.metering.nowSeconds(), ...event },
+        charged && openrouterUsage(charged.usage, charged.costUsd),
+      );
+    return {
+      ...withCallersUser(event, this.request),
+      type: `${prefixOf(this.request)}.completed`,
+      ...(charged && {
+        usage: { ...fieldsOf(event["usage"]), ...shownUsage(charged.usage, charged.costUsd) },
+      }),
+    };
+  }
+
   private takeWaiting(): string {
     const event = this.waiting;
     this.waiting = undefined;
-    return event === undefined ? "" : frame(withCallersUser(event, this.request));
+    return event === undefined ? "" : frame(this.finishedEvent(event));
   }
 
   /** Charges the pictures, and returns the event of the last one with the charge. */
@@ -204,11 +249,7 @@ export class ImageRelay implements StreamRelay {
     this.ended = true;
     if (event === undefined) return "";
     const { usage } = this.metered();
-    return frame({
-      ...withCallersUser(event, this.request),
-      type: `${prefixOf(this.request)}.completed`,
-      usage: { ...fieldsOf(event["usage"]), ...shownUsage(usage, usdFromNano(chargedNano)) },
-    });
+    return frame(this.finishedEvent(event, { usage, costUsd: usdFromNano(chargedNano) }));
   }
 
   private errorIn(data: string): Error {

@@ -181,6 +181,15 @@ export function heldPictures(request: ImageRequest): Usage {
   return request.outputFormat === "svg" ? withAuthored(expected, authoredMost) : expected;
 }
 
+/** Returns usage in the form of OpenRouter's `POST /images` (npm @openrouter/sdk 1.3.19). */
+export const openrouterUsage = (usage: Usage, costUsd: number): Fields => ({
+  prompt_tokens: totalInputTokens(usage),
+  completion_tokens: totalOutputTokens(usage),
+  total_tokens: totalInputTokens(usage) + totalOutputTokens(usage),
+  completion_tokens_details: { image_tokens: usage.outputImageTokens ?? 0 },
+  cost: costUsd,
+});
+
 /** Returns usage in the form of OpenAI's Images API, with what it cost. */
 export function shownUsage(usage: Usage, costUsd: number | undefined): Fields {
   const { inputImageTokens = 0, cacheReadImageTokens = 0 } = usage;

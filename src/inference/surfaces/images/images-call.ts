@@ -1,7 +1,6 @@
 import { assert } from "../../../platform/kernel/assert.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
-import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import { routeDialect, type CatalogModel, type UpstreamDialect } from "../../catalog/model.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/passthrough.ts";
@@ -30,7 +29,7 @@ import {
 import type { ImageRequest } from "./image-request.ts";
 import { eventsOfPictures, ImageRelay } from "./image-stream.ts";
 import { keptData } from "./kept-pictures.ts";
-import { heldPictures, shownUsage, withAuthored } from "./image-usage.ts";
+import { heldPictures, openrouterUsage, shownUsage, withAuthored } from "./image-usage.ts";
 import { openaiImages } from "./openai-images.ts";
 
 /** Builds the call of a request for pictures. */
@@ -95,9 +94,9 @@ function adaptImages(request: ImageRequest, asked: Asked): Adapter {
     ...scopable(request, asked),
     unusableCode: "upstream_invalid_response",
     answerDeviations: {
-      eventsOfWhole: (text: string) => eventsOfText(text, { request, read }),
+      eventsOfWhole: (text: string) => eventsOfText(text, { request, read, nowSeconds }),
     },
-    createRelay: (options) => new ImageRelay(options, metering),
+    createRelay: (options) => new ImageRelay(options, { ...metering, nowSeconds }),
   } satisfies Partial<Adapter>;
   const [first] = bodies;
   assert(first !== undefined, "an exchange has a body");
@@ -166,13 +165,20 @@ function sentBody(
 /** Converts a whole answer to the stream that its client asked for. */
 function eventsOfText(
   text: string,
-  { request, read }: { request: ImageRequest } & Pick<ImageExchange, "read">,
+  {
+    request,
+    read,
+    nowSeconds,
+  }: { request: ImageRequest; nowSeconds(): number } & Pick<ImageExchange, "read">,
 ): string {
   const body: unknown = JSON.parse(text);
   const answer = typeof body === "object" && body !== null ? read(body) : undefined;
   return answer === undefined || answer.pictures.length === 0
     ? `data: ${text.replaceAll("\n", " ")}\n\n`
-    : eventsOfPictures(request, answer);
+    : eventsOfPictures(request, {
+        ...answer,
+        createdAtSeconds: answer.createdAtSeconds ?? nowSeconds(),
+      });
 }
 
 /** The answer to a request for pictures, in its client's form. */
@@ -277,13 +283,7 @@ export class ImagesAnswer implements WholeAnswer {
           media_type: type ?? "image/png",
         }),
       ),
-      usage: withoutUndefined<Fields>({
-        prompt_tokens: totalInputTokens(usage),
-        completion_tokens: totalOutputTokens(usage),
-        total_tokens: totalInputTokens(usage) + totalOutputTokens(usage),
-        completion_tokens_details: { image_tokens: usage.outputImageTokens ?? 0 },
-        cost: shown.free === true ? 0 : usdFromNano(shown.chargedNano),
-      }),
+      usage: openrouterUsage(usage, shown.free === true ? 0 : usdFromNano(shown.chargedNano)),
     };
   }
 }
