@@ -29,6 +29,7 @@ import type {
   ResponseContext,
   UpstreamDialect,
 } from "../dialects/dialect.ts";
+import { Relay } from "./stream/relay.ts";
 import { TranslatedWriter } from "./stream/translated-writer.ts";
 import { LateSeals, withLateSeals } from "./stream/late-seals.ts";
 import {
@@ -51,7 +52,6 @@ import {
   undeclaredFormat,
 } from "../dialects/shared/reasoning-rules.ts";
 import { AnswerReader } from "../dialects/shared/stream/answer-reader.ts";
-import { Relay } from "../dialects/shared/stream/relay.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
 
@@ -76,11 +76,17 @@ const withLosses = (adapter: Adapter, losses: ClientRequest["losses"]): Adapter 
 function adaptAs(upstream: DialectId, ...[request, route]: Parameters<Adapt>): Adapter {
   const client = clientDialects[request.dialect];
   assert(client !== undefined, `clients do not speak ${request.dialect}`);
-  if (upstream === request.dialect)
+  if (upstream === request.dialect) {
+    const kept = client.passThrough(request, route);
     return {
       answerDeviations: chatAnswerDeviations[upstream],
-      ...client.passThrough(request, route),
+      ...kept,
+      createRelay(options) {
+        const { reader, writer } = kept.openStream(options);
+        return new Relay(reader, writer);
+      },
     };
+  }
   return translate(request, route, { client, upstream: upstreamDialects[upstream] });
 }
 

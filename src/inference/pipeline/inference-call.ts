@@ -12,7 +12,7 @@ import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import {
   type OriginalRequest,
-  type Passthrough,
+  type RelayedExchange,
   type WholeAnswer,
   withoutConversation,
 } from "../dialects/shared/passthrough.ts";
@@ -294,7 +294,7 @@ export interface RequestPieces {
 }
 
 /** A client's request as one candidate is sent it, and how its answer is read for the client. */
-export interface Adapter extends Passthrough {
+export interface Adapter extends RelayedExchange {
   readonly answerDeviations: AnswerDeviations;
   /**
    * The pieces that are sent in place of `requestText`, where the upstream takes a request only in

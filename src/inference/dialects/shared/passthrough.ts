@@ -14,6 +14,8 @@ import { estimateUsage, type MeteredUsage } from "../../canonical/response.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { DialectDeviations, RefusedParameters } from "../dialect.ts";
 import type { ModelFallback } from "./gateway-facts.ts";
+import type { AnswerReader } from "./stream/answer-reader.ts";
+import type { StreamWriter } from "./stream/stream-writer.ts";
 
 /** A request as its client wrote it. */
 export interface OriginalRequest {
@@ -206,10 +208,8 @@ export interface StreamRelay {
   readonly pingFrame: string;
 }
 
-/**
- * A request and its answer where client and upstream speak the same dialect, with the bytes kept.
- */
-export interface Passthrough {
+/** A request as its upstream is sent it, and its whole answer. */
+interface Exchange {
   /** The body that is sent upstream, as JSON text. */
   readonly requestText: string;
   /** The same body in parts, which a long one is sent in without joining them; absent means one. */
@@ -220,6 +220,18 @@ export interface Passthrough {
   readonly losses: readonly Loss[];
   /** Reads a whole answer; undefined when the body is none. `body` is `text` parsed. */
   readWhole(text: string, body: object): WholeAnswer | undefined;
+}
+
+/**
+ * A request and its answer where client and upstream speak the same dialect, with the bytes kept.
+ */
+export interface Passthrough extends Exchange {
+  /** Returns what reads the answer's stream, and what writes it with its bytes kept. */
+  openStream(options: RelayOptions): { reader: AnswerReader; writer: StreamWriter };
+}
+
+/** A request and its answer, with the relay of its stream. */
+export interface RelayedExchange extends Exchange {
   createRelay(options: RelayOptions): StreamRelay;
 }
 

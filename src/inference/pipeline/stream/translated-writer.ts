@@ -7,7 +7,7 @@ import type { AnswerLosses } from "../../dialects/shared/encode-state.ts";
 import { asGatewayFacts } from "../../dialects/shared/gateway-facts.ts";
 import type { RelayOptions } from "../../dialects/shared/passthrough.ts";
 import type { AnswerReader } from "../../dialects/shared/stream/answer-reader.ts";
-import type { StreamWriter } from "../../dialects/shared/stream/relay.ts";
+import type { StreamWriter } from "../../dialects/shared/stream/stream-writer.ts";
 import { keepSignature, type WorkspaceSignatures } from "./call-signatures.ts";
 import type { LateSeals } from "./late-seals.ts";
 

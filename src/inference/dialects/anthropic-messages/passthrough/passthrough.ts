@@ -19,7 +19,6 @@ import {
   type WholeAnswer,
 } from "../../shared/passthrough.ts";
 import { AnswerReader } from "../../shared/stream/answer-reader.ts";
-import { Relay } from "../../shared/stream/relay.ts";
 import { fittingEnd } from "../answer-fields.ts";
 import { decodeResponse } from "../decode-response.ts";
 import { MessagesStreamDecoder } from "../decode-stream.ts";
@@ -44,10 +43,10 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
     requestHeaders: requestHeaders(request.dialectHeaders),
     losses,
     readWhole: readMessage,
-    createRelay(options) {
+    openStream(options) {
       const decoder = new MessagesStreamDecoder();
       const reader = new AnswerReader(decoder, { ...options, hidesReasoning: true });
-      return new Relay(reader, new KeptWriter({ ...options, traceId, reader, decoder }));
+      return { reader, writer: new KeptWriter({ ...options, traceId, reader, decoder }) };
     },
   };
 }

@@ -18,7 +18,6 @@ import {
   type WholeAnswer,
 } from "../../shared/passthrough.ts";
 import { AnswerReader } from "../../shared/stream/answer-reader.ts";
-import { Relay } from "../../shared/stream/relay.ts";
 import { asArray, asNumber, asObject, asString, objectsIn } from "../../shared/wire-fields.ts";
 import { assembled, decodeResponse } from "../decode-response.ts";
 import { GenerateStreamDecoder } from "../decode-stream.ts";
@@ -41,10 +40,10 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
     requestParts: parts,
     losses,
     readWhole: readAnswer,
-    createRelay(options) {
+    openStream(options) {
       const decoder = new GenerateStreamDecoder({ keepsFailures: true });
       const reader = new AnswerReader(decoder, options);
-      return new Relay(reader, new KeptWriter({ ...options, traceId, reader, decoder }));
+      return { reader, writer: new KeptWriter({ ...options, traceId, reader, decoder }) };
     },
   };
 }

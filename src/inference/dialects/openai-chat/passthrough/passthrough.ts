@@ -23,7 +23,6 @@ import {
   undeclaredFormat,
 } from "../../shared/reasoning-rules.ts";
 import { AnswerReader } from "../../shared/stream/answer-reader.ts";
-import { Relay } from "../../shared/stream/relay.ts";
 import { ChatStreamDecoder } from "../decode-stream.ts";
 import { bodyChanges } from "../fit-body.ts";
 import { hasFunctionRules } from "../functions/fit-functions.ts";
@@ -48,12 +47,12 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
     requestParts: parts,
     losses,
     readWhole: (answer, body) => readCompletion(answer, body, { shape, providerId, nowSeconds }),
-    createRelay(options) {
+    openStream(options) {
       const { callSeed, toolNames } = shape;
       const decoder = new ChatStreamDecoder({ callSeed, toolNames });
       const reader = new AnswerReader(decoder, options);
       const kept = { ...options, traceId, shape, providerId, nowSeconds, reader, decoder };
-      return new Relay(reader, new KeptWriter(kept));
+      return { reader, writer: new KeptWriter(kept) };
     },
   };
 }

@@ -11,6 +11,7 @@ import {
   type StreamRelay,
 } from "../../shared/passthrough.ts";
 import { failureOf } from "../../../pipeline/attempt.ts";
+import { Relay } from "../../../pipeline/stream/relay.ts";
 import { passThrough } from "./passthrough.ts";
 
 const cassettes = new Map(
@@ -32,8 +33,8 @@ interface Relayed {
 const asked = { model: "m", input: "Hi", stream: true };
 
 /** Returns a relay of the answer to a request. */
-const relayTo = (request: OriginalRequest, options: Partial<RelayOptions>): StreamRelay =>
-  passThrough(request, responsesRoute()).createRelay({
+function relayTo(request: OriginalRequest, options: Partial<RelayOptions>): StreamRelay {
+  const { reader, writer } = passThrough(request, responsesRoute()).openStream({
     shown: { id: "resp_own", model: "openai/large" },
     inputTokens: 5,
     windowTokens: 1_000,
@@ -42,6 +43,8 @@ const relayTo = (request: OriginalRequest, options: Partial<RelayOptions>): Stre
     metadataText: () => '{"requestId":"r"}',
     ...options,
   });
+  return new Relay(reader, writer);
+}
 
 async function relayed(
   events: readonly SseEvent[],

@@ -15,9 +15,8 @@ import {
   type RelayOptions,
   type SseEvent,
 } from "../../shared/passthrough.ts";
-import type { ShownEvent } from "../../shared/stream/alike-texts.ts";
 import type { AnswerReader } from "../../shared/stream/answer-reader.ts";
-import type { StreamWriter } from "../../shared/stream/relay.ts";
+import type { ShownEvent, StreamWriter } from "../../shared/stream/stream-writer.ts";
 import { asObject } from "../../shared/wire-fields.ts";
 import { responseRecord } from "../answer-fields.ts";
 import type { ResponsesStreamDecoder } from "../decode-stream.ts";

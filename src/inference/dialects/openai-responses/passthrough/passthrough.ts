@@ -27,7 +27,6 @@ import { refusedFields } from "../../shared/refused-parameters.ts";
 import { readResponse } from "./passthrough-answer.ts";
 import { responsesGatewayFields, responsesLifecycleFields } from "../request-schema.ts";
 import { AnswerReader } from "../../shared/stream/answer-reader.ts";
-import { Relay } from "../../shared/stream/relay.ts";
 import { ResponsesStreamDecoder } from "../decode-stream.ts";
 import { KeptWriter } from "./passthrough-stream.ts";
 
@@ -43,12 +42,12 @@ export function passThrough(request: OriginalRequest, route: TargetRoute): Passt
     requestParts: parts,
     losses,
     readWhole: (whole, body) => readResponse(whole, body, { request, providerId }),
-    createRelay(options) {
+    openStream(options) {
       const decoder = new ResponsesStreamDecoder();
       const reader = new AnswerReader(decoder, options);
       const metadataInLastEvent = wantsMetadataInLastEvent(request);
       const kept = { ...options, request, providerId, metadataInLastEvent, reader, decoder };
-      return new Relay(reader, new KeptWriter(kept));
+      return { reader, writer: new KeptWriter(kept) };
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { SseEvent } from "../passthrough.ts";
+import type { SseEvent } from "../../dialects/shared/passthrough.ts";
 
 /** Characters from which base64 is set aside, which takes as long to parse as text. */
 export const longCharacters = 64 * 1024;

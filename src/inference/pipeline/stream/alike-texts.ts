@@ -1,4 +1,5 @@
-import type { EventText } from "../passthrough.ts";
+import type { EventText } from "../../dialects/shared/passthrough.ts";
+import type { ShownEvent } from "../../dialects/shared/stream/stream-writer.ts";
 
 /** A piece of text that an event says; further members say where it belongs. */
 interface Spoken {
@@ -32,13 +33,6 @@ export interface RunSearch {
   number?: number | undefined;
   /** Whether the texts themselves are asked for. */
   keepsText: boolean;
-}
-
-/** What the client was sent of an event. */
-export interface ShownEvent {
-  frame: string;
-  /** Whether the text was written again, so that its escapes may differ from the upstream's. */
-  isRewritten: boolean;
 }
 
 /** The constant texts around the text of an event. */

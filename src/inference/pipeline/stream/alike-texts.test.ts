@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "bun:test";
-import { adaptIn, relayIn, routeIn } from "../../../../../test/support/in-process.ts";
-import type { Adapter } from "../../../pipeline/inference-call.ts";
-import { AlikeTexts, type ShownEvent } from "./alike-texts.ts";
+import { adaptIn, relayIn, routeIn } from "../../../../test/support/in-process.ts";
+import type { Adapter } from "../inference-call.ts";
+import type { ShownEvent } from "../../dialects/shared/stream/stream-writer.ts";
+import { AlikeTexts } from "./alike-texts.ts";
 
 interface Said {
   text: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { adaptIn, relayIn, routeIn } from "../../../../../test/support/in-process.ts";
-import type { DialectId } from "../../../canonical/dialect-id.ts";
+import { adaptIn, relayIn, routeIn } from "../../../../test/support/in-process.ts";
+import type { DialectId } from "../../canonical/dialect-id.ts";
 import { BytesAside } from "./bytes-aside.ts";
 
 const picture = Buffer.alloc(120_000, "a picture of bytes that have no pattern?").toString(
