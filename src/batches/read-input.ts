@@ -89,6 +89,9 @@ export interface ModelRefusal {
 export class InputReader {
   readonly problems: InputProblem[] = [];
   total = 0;
+  /** The first of the lines whose model is unknown, and how many there are. */
+  private readonly unknown: InputProblem[] = [];
+  private unknownCount = 0;
   private readonly rule: InputRule;
   private readonly customIds = new Set<string>();
 
@@ -129,6 +132,9 @@ export class InputReader {
       if (!(error instanceof UnreadableInputError)) throw error;
       this.problems.push(error.problem);
     }
+    // OpenAI refuses a batch of a model that it does not know; of several, each line is for itself.
+    if (this.unknownCount === this.total && this.problems.length === 0)
+      this.problems.push(...this.unknown);
     if (this.total === 0 && this.problems.length === 0)
       this.problems.push({
         code: "empty_file",
@@ -157,7 +163,7 @@ export class InputReader {
     if (problem !== undefined) return this.note(line, problem);
     const customId = request["custom_id"] as string;
     this.customIds.add(customId);
-    const wrong = this.bodyProblem(request["body"] as Record<string, unknown>);
+    const wrong = this.bodyProblem(line, request["body"] as Record<string, unknown>);
     return wrong === undefined ? customId : this.note(line, wrong);
   }
 
@@ -198,7 +204,7 @@ export class InputReader {
     return undefined;
   }
 
-  private bodyProblem(body: Record<string, unknown>): LineProblem | undefined {
+  private bodyProblem(line: number, body: Record<string, unknown>): LineProblem | undefined {
     // Anthropic checks the parameters of a request when it is run.
     if (this.rule.form === "anthropic") return undefined;
     const { endpoint } = this.rule;
@@ -223,7 +229,11 @@ export class InputReader {
     // Where several models are named, those that cannot be used are passed over.
     const refusal =
       typeof model === "string" && models === undefined ? this.rule.refuseModel(model) : undefined;
-    return refusal && { ...refusal, param: "body.model" };
+    if (refusal?.code !== "model_not_found") return refusal && { ...refusal, param: "body.model" };
+    this.unknownCount += 1;
+    if (this.unknown.length < problemsMax)
+      this.unknown.push({ ...refusal, param: "body.model", line });
+    return undefined;
   }
 
   private note(line: number, problem: LineProblem): undefined {

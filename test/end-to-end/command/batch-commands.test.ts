@@ -50,6 +50,6 @@ test("reports why an input was refused", async () => {
   writeFileSync(path, `${lineOf("a", "sandbox/chat:free")}\n${lineOf("a", "sandbox/chat:free")}\n`);
   expect(await run(["batches", "run", path])).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining("line 2: custom_id: is that of another line."),
+    stderr: expect.stringContaining("line 2: The custom_id 'a' for this request"),
   });
 }, 240_000);

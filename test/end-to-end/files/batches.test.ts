@@ -111,7 +111,7 @@ describe("OpenAI's client", () => {
       lineOf("b", "bad"),
       lineOf("c", "flaky"),
       lineOf("d", "two"),
-      lineOf("e", "x", { body: { model: "acme/large", messages: [] } }),
+      lineOf("e", "x", { body: { model: "acme/none", messages: [] } }),
     ]);
     expect(made).toMatchObject({
       object: "batch",
@@ -175,9 +175,9 @@ describe("OpenAI's client", () => {
       ["invalid_request", "body.messages", 1],
     ],
     [
-      "an unknown model",
-      [lineOf("a", "x"), lineOf("b", "x", { body: { model: "acme/none", messages: [] } })],
-      ["model_not_found", "body.model", 2],
+      "no model that is known",
+      ["a", "b"].map((id) => lineOf(id, "x", { body: { model: "acme/none", messages: [] } })),
+      ["model_not_found", "body.model", 1],
     ],
     ["deep JSON", `${"[".repeat(100_000)}`, ["invalid_json_line", null, 1]],
     ["a million lines of one byte", "x\n".repeat(1_000_000), ["invalid_json_line", null, 1]],
