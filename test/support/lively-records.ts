@@ -177,6 +177,11 @@ export function fillWithLife(path: string, plan: LivelyPlan): void {
     for (const table of ["usage_hours", "usage_days", "usage_key_days", "network_hours"])
       database.run(`delete from ${table}`);
     database.run("delete from network_days");
+    // What was asked before is an hour old, so that the newest requests are those of this plan.
+    database.run(
+      `update generations set created_at_ms = created_at_ms - ${hourMs},
+        id = 'gen_' || printf('%012x', created_at_ms - ${hourMs}) || substr(id, 17)`,
+    );
     for (let index = 0; index < plan.rows; index += 1) {
       // The last few are from the last minutes at any hour, so that the newest lists are alive.
       const atMs = index < 40 ? plan.nowMs - 2_000 - index * 17_000 : drawnTime();
@@ -189,6 +194,7 @@ export function fillWithLife(path: string, plan: LivelyPlan): void {
       `insert into key_spend_hours select key_id, workspace_id, hour, sum(cost_nano), sum(requests)
         from usage_hours group by 1, 2, 3`,
     );
+    database.run("delete from credential_uses");
     database.run(
       "insert into credential_uses select key_id, max(created_at_ms) from generations group by 1",
     );

@@ -55,8 +55,17 @@ export const localClock = (iso: string): string =>
 export const utc = (iso: string | null | undefined): string =>
   iso ? `${new Date(iso).toISOString().slice(0, 19).replace("T", " ")} UTC` : "";
 
+const zoneNames = new Map<string, string>();
+
 /** The zone's short name at this moment, as column heads have it: `CET`, `GMT+2`. */
-export const zoneName = (): string =>
+export function zoneName(): string {
+  const zone = timeZone();
+  const name = zoneNames.get(zone) ?? nameOfZone();
+  zoneNames.set(zone, name);
+  return name;
+}
+
+const nameOfZone = (): string =>
   new Intl.DateTimeFormat("en-GB", { timeZoneName: "short", timeZone: timeZone() })
     .formatToParts(new Date())
     .find(({ type }) => type === "timeZoneName")?.value ?? timeZone();

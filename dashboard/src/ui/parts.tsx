@@ -2,7 +2,7 @@ import type { ButtonHTMLAttributes, InputHTMLAttributes, ReactNode } from "react
 import { useId, useState } from "react";
 import { ApiError, isWorthRetrying } from "../lib/api.ts";
 import { remedyOf } from "../lib/remedies.ts";
-import { localClock, localDay, localTime, utc } from "../lib/time.ts";
+import { localClock, localDay, localTime, utc, zoneName } from "../lib/time.ts";
 import style from "./ui.module.css";
 
 const join = (...names: readonly (string | false | undefined)[]): string =>
@@ -92,7 +92,7 @@ export function Moment({
 }) {
   if (at === null || at === undefined) return <>{never}</>;
   return (
-    <time dateTime={at} title={utc(at)}>
+    <time dateTime={at} title={utc(at)} data-zone={dayOnly ? undefined : zoneName()}>
       {dayOnly ? localDay(at) : localTime(at)}
     </time>
   );

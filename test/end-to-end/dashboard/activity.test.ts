@@ -144,12 +144,12 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
   test("show which provider fails and let the owner block it", async () => {
     const { page, close } = await scene.open("owner", "/activity");
     const failures = page.getByRole("list", { name: "What failed" });
-    await failures.getByRole("button", { name: "broken" }).first().click();
+    await failures.getByRole("button", { name: "Broken Inference" }).first().click();
     await page.waitForURL(/provider=broken/);
     await settled(page);
     await rows(page).first().getByRole("button").click();
-    await page.getByRole("button", { name: "Block broken" }).click();
-    await page.getByText("broken is blocked for this workspace.").waitFor();
+    await page.getByRole("button", { name: "Block Broken Inference" }).click();
+    await page.getByText("Broken Inference is blocked for this workspace.").waitFor();
     const before = scene.failing.requests.length;
     const answer = await scene.chat({
       model: "acme/large",
@@ -308,7 +308,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await page.getByLabel("Second group").selectOption("provider");
     await settled(page);
     const table = page.getByRole("table").last();
-    await table.getByText("acme/large · acme").waitFor();
+    await table.getByText("acme/large · Acme Inference").waitFor();
     await page.getByLabel("Sums", { exact: true }).selectOption("up");
     await table.getByRole("button", { name: /^Model · Provider/ }).click();
     const names = await table.locator("tbody td:first-child").allInnerTexts();

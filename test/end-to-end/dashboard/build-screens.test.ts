@@ -139,20 +139,20 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await candidates.nth(1).waitFor();
     const places = async (): Promise<string[]> =>
       (await candidates.allInnerTexts()).slice(1).map((text) => text.split(/\s+/)[1] ?? "");
-    expect((await places()).toSorted()).toEqual(["acme", "broken"]);
-    for (const provider of ["broken", "acme"]) {
+    expect((await places()).toSorted()).toEqual(["Acme", "Broken"]);
+    for (const provider of ["Broken Inference", "Acme Inference"]) {
       await page.getByRole("button", { name: `Add ${provider}` }).focus();
       await page.keyboard.press("Enter");
     }
-    await page.getByRole("button", { name: "Move acme up" }).focus();
+    await page.getByRole("button", { name: "Move Acme Inference up" }).focus();
     await page.keyboard.press("Alt+ArrowUp");
-    await page.getByText("acme is now 1 of 2.").waitFor();
+    await page.getByText("Acme Inference is now 1 of 2.").waitFor();
     await page.getByRole("button", { name: "Show the order" }).click();
     await page.getByRole("cell", { name: /order/ }).first().waitFor();
-    expect(await places()).toEqual(["acme", "broken"]);
+    expect(await places()).toEqual(["Acme", "Broken"]);
     await pick(page, "Only these providers", /acme/);
     await page.getByRole("button", { name: "Show the order" }).click();
-    await page.getByRole("group", { name: "Left out" }).getByText("broken").waitFor();
+    await page.getByRole("group", { name: "Left out" }).getByText("Broken Inference").waitFor();
     await expectSound(screen);
     await screen.close();
   });
@@ -161,11 +161,11 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     const screen = await scene.open("developer", "/routing");
     const { page } = screen;
     await pick(page, "Model", /^acme\/large/);
-    await page.getByRole("button", { name: "Add acme" }).click();
-    await page.getByRole("button", { name: "Add broken" }).click();
+    await page.getByRole("button", { name: "Add Acme Inference" }).click();
+    await page.getByRole("button", { name: "Add Broken Inference" }).click();
     const items = page.getByRole("list", { name: "Order of providers" }).getByRole("listitem");
     await items.nth(1).dragTo(items.nth(0));
-    await page.getByText("broken is now 1 of 2.").waitFor();
+    await page.getByText("Broken Inference is now 1 of 2.").waitFor();
     await page.getByLabel("Name of the preset").fill("Broken first");
     await page.getByRole("button", { name: "Save as preset" }).click();
     await page.getByRole("link", { name: "@preset/broken-first" }).waitFor();

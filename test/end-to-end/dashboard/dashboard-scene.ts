@@ -14,6 +14,8 @@ import { json } from "../../support/upstream/steps.ts";
 import { textAt } from "../api/at.ts";
 import { Browser } from "../api/people-browser.ts";
 import { KeptWindows } from "../../support/kept-windows.ts";
+import { startMcpUpstream, textTool } from "../../support/mcp-upstream/mcp-upstream.ts";
+import { workInBatchesAndRuns } from "./lively-work.ts";
 import { furnish, livelyProviders, makeLivelyKeys } from "./lively-workspace.ts";
 import { openScreen, type Screen } from "./screen.ts";
 
@@ -227,12 +229,16 @@ export async function startDashboardScene(
   const isLively = livelyRows > 0;
   const [serving, failing] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
   failing.script(json(outOfOrder, { status: 500 }));
+  const tools = startMcpUpstream(
+    isLively ? ["search", "read_page", "open_ticket"].map((name) => textTool(name)) : [],
+  );
   let origin = "";
   const settings: Partial<AppSettings> = {
     ...(isLively ? { storageUrl: await putMigratedSqlite(directory) } : {}),
     ...(url === undefined ? {} : { storageUrl: url }),
     sandbox: true,
     publicUrl: () => origin,
+    ...(isLively && { mcp: { servers: [], allowedNetworks: ["127.0.0.0/8"], maxRounds: 4 } }),
     providers: isLively ? livelyProviders(serving) : providersOf(serving, failing),
     dashboard: { folder, buildScript: undefined },
     ...changes,
@@ -254,13 +260,14 @@ export async function startDashboardScene(
     const teams = new Map(
       keys.flatMap(([id, team]) => (team === undefined ? [] : [[id, team] as const])),
     );
+    await workInBatchesAndRuns(ask, { baseUrl: gateway.baseUrl, key });
     await gateway.stop();
     const { workspaceId } = organisation;
     const plan = { rows: livelyRows, workspaceId, keyIds, teams, nowMs: Date.now(), days: 30 };
     fillWithLife(join(directory, "test.db"), plan);
     gateway = await start();
     for (const each of Object.values(people)) each.origin = origin;
-    await furnish(ask, workspaceId);
+    await furnish(ask, { workspaceId, toolsUrl: tools.url });
   }
   const chat: DashboardScene["chat"] = (body, headers = {}) =>
     fetch(`${gateway.baseUrl}/chat/completions`, {
@@ -283,6 +290,7 @@ export async function startDashboardScene(
       await views.close();
       await gateway.stop();
       rmSync(directory, { recursive: true, force: true });
+      await tools.stop();
       serving.stop();
       failing.stop();
     },

@@ -33,6 +33,9 @@ const loadedPictures: readonly Picture[] = [
   ["teams", "/teams", "owner"],
   ["aliases", "/aliases", "developer"],
   ["runs", "/runs", "developer"],
+  ["batches", "/batches", "developer"],
+  ["files", "/files", "developer"],
+  ["mcp-servers", "/mcp-servers", "developer"],
   ["security", "/security", "owner"],
   ["reviews", "/hub?group=reviews", "operator"],
   ["collections", "/hub?group=hubs", "developer"],
@@ -40,6 +43,7 @@ const loadedPictures: readonly Picture[] = [
   ["operator-people", "/operator?group=people", "operator"],
   ["operator-providers", "/operator?group=providers", "operator"],
   ["operator-configuration", "/operator?group=configuration", "operator"],
+  ["operator-incidents", "/operator?group=incidents", "operator"],
   ["operator-errors", "/operator?group=errors", "operator"],
   ["operator-settings", "/operator?group=settings", "operator"],
 ];
@@ -51,6 +55,8 @@ export const furtherPictures: readonly Picture[] = [
   ["usage-customers", "/usage?group=customer", "owner"],
   ["usage-parts", "/usage?group=part", "owner"],
   ["team", "/teams", "owner"],
+  ["run", "/runs", "developer"],
+  ["batch", "/batches", "developer"],
   ["customers", "/customers", "owner"],
   ["customer", "/customers", "owner"],
   ["compare", "/models?id=acme/large,contoso/coder", "developer"],
@@ -102,6 +108,14 @@ export const steps: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   async team(page) {
     await page.getByRole("link", { name: "Research" }).click();
     await page.getByRole("heading", { level: 1, name: "Research" }).waitFor();
+  },
+  async run(page) {
+    await page.getByRole("link", { name: "Nightly research" }).click();
+    await page.getByRole("heading", { level: 1, name: "Nightly research" }).waitFor();
+  },
+  async batch(page) {
+    await page.getByRole("link", { name: "support-tickets.jsonl" }).click();
+    await page.getByRole("button", { name: "Download answers" }).waitFor();
   },
   async customer(page) {
     await page.getByRole("link", { name: "Harbour Books" }).click();

@@ -83,22 +83,78 @@ const customers = [
   ["customer-402", "Lantern Films", { type: "free", allowance: 5 }],
 ] as const;
 
-/** Adds names of its own for models, its customers and the runs of its agents. */
+/** Adds names of its own for models, and its customers. */
 async function furnishBuilding(ask: Ask): Promise<void> {
   for (const [name, target, description] of aliases)
     await ask("developer", "POST", "/aliases", { name, target, description });
   for (const [id, name, plan] of customers)
     await ask("owner", "POST", "/customers", { external_id: id, name, plan });
   await ask("owner", "POST", "/customers/customer-204/credits", { amount: 100 });
-  for (const [name, limit] of [
-    ["Review of the release notes", 2],
-    ["Nightly research", 5],
-  ] as const)
-    await ask("developer", "POST", "/runs", { name, limit });
+}
+
+const prompts = [
+  ["Polite refusal", "Says no to a customer without closing the door.", "Support", "acme/large"],
+  [
+    "Meeting minutes",
+    "Decisions, who does what, and until when.",
+    "Writing",
+    "northwind/sonar-mini",
+  ],
+  ["Review of a change", "Risks first, then style.", "Engineering", "contoso/coder"],
+] as const;
+const skill = `---
+name: release-notes
+description: Writes release notes from a list of commits.
+---
+
+Group the commits by what users notice. Leave out what they do not.
+`;
+const serverTools = [
+  { id: "documents", name: "Documents", price_per_call: "0.002" },
+  { id: "tickets", name: "Tickets", price_per_call: "0" },
+];
+
+/** Adds what its people share, keys of their own at providers, and tools of MCP servers. */
+async function furnishShelves(ask: Ask, toolsUrl: string): Promise<void> {
+  for (const [title, description, category, model] of prompts)
+    await ask("developer", "POST", "/prompts", {
+      ...{ title, description, category, recommended_model: model },
+      body: `${description} Answer in the language of {{customer}}.`,
+      visibility: "workspace",
+    });
+  await ask("developer", "POST", "/skills", { body: skill, visibility: "workspace" });
+  await ask("developer", "POST", "/hubs", {
+    name: "Handbook",
+    description: "How we write and review.",
+    visibility: "workspace",
+  });
+  for (const [provider_id, label, enabled] of [
+    ["fabrikam", "Pictures", true],
+    ["contoso", "Old contract", false],
+  ])
+    await ask("owner", "POST", "/auth/byok", {
+      ...{ provider_id, label, enabled },
+      api_key: `key-of-${String(provider_id)}-0123456789`,
+    });
+  for (const server of serverTools)
+    await ask("owner", "POST", "/mcp-servers", { ...server, url: toolsUrl });
+  const { id } = Object(
+    await ask("operator", "POST", "/admin/incidents", {
+      title: "Slow answers of Fabrikam",
+      text: "Pictures take twice as long as usual. We ask other providers where there are any.",
+    }),
+  ) as { id: string };
+  await ask("operator", "PATCH", `/admin/incidents/${id}`, {
+    text: "Fabrikam answers as usual again.",
+    state: "resolved",
+  });
 }
 
 /** Gives a lively workspace what its people have set up: credits, budgets, presets and more. */
-export async function furnish(ask: Ask, workspaceId: string): Promise<void> {
+export async function furnish(
+  ask: Ask,
+  { workspaceId, toolsUrl }: { workspaceId: string; toolsUrl: string },
+): Promise<void> {
   const grant = { workspace_id: workspaceId, amount: 1_259.6, bucket: "topup" };
   await ask("operator", "POST", "/admin/grants", { ...grant, description: "Prepaid" });
   const budget = { period: "monthly", thresholds: [50, 80, 100] };
@@ -117,6 +173,7 @@ export async function furnish(ask: Ask, workspaceId: string): Promise<void> {
       config: { model, temperature: 0.2 },
     });
   await furnishBuilding(ask);
+  await furnishShelves(ask, toolsUrl);
 }
 
 /**

@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     ["/members", "Invite", ["operator", "owner", "developer"]],
     ["/keys", "Create key", ["operator", "owner", "developer", "member"]],
     ["/hub", "Publish a prompt", ["operator", "owner", "developer", "member"]],
-    ["/activity?status=failed", "Block broken", ["operator", "owner", "developer"]],
+    ["/activity?status=failed", "Block Broken Inference", ["operator", "owner", "developer"]],
     ["/hub", "Reviews", ["operator"]],
     ["/hub?group=hubs", "Create collection", ["operator", "owner", "developer", "member"]],
     ["/members", "Delete organisation", ["operator", "owner"]],

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { useSession } from "../../lib/session.ts";
 import { type Theme, chooseTheme, chosenTheme } from "../../lib/theme.ts";
-import { chooseTimeZone, timeZone } from "../../lib/time.ts";
+import { chooseTimeZone, timeZone, zoneName } from "../../lib/time.ts";
 import {
   Button,
   Card,
@@ -124,7 +124,7 @@ function Sessions() {
               },
               { head: "Address", phone: "figure", cell: ({ address }) => address ?? "–" },
               {
-                head: "Began",
+                head: `Began, ${zoneName()}`,
                 phone: "when",
                 cell: ({ created_at: at }) => <Moment at={at} />,
               },

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import {
@@ -91,7 +92,7 @@ export function SignInCard() {
                     [names[type], name ?? provider].filter((part) => part !== null).join(", "),
                 },
                 {
-                  head: "Since",
+                  head: `Since, ${zoneName()}`,
                   cell: ({ created_at: at }) => <Moment at={at} />,
                 },
                 {

@@ -22,7 +22,8 @@ import {
 } from "./api.ts";
 import { type Change, Filters, defaultRange } from "./filters.tsx";
 import { GenerationDrawer, useStepKeys } from "./generation-drawer.tsx";
-import { ColumnChoice, useHiddenColumns, GenerationsTable } from "./generations-table.tsx";
+import { ColumnChoice, useHiddenColumns } from "./column-choice.tsx";
+import { GenerationsTable } from "./generations-table.tsx";
 import { SavedViews } from "../views/saved-views.tsx";
 import { RangeStrip } from "./range-strip.tsx";
 

@@ -5,7 +5,7 @@ import { Button, Card, Input, Select } from "../../ui/parts.tsx";
 import { wordOf } from "../../lib/words.ts";
 import { keysQuery } from "../keys/api.ts";
 import { workspacesQuery } from "../operator/api.ts";
-import { useProviderNames } from "../provider-keys/provider-names.ts";
+import { useProviderNames } from "../provider-keys/provider-names.tsx";
 import { useNames } from "../usage/use-names.ts";
 import type { ActivityFilters } from "./api.ts";
 import { UsedField } from "./used-field.tsx";

@@ -7,6 +7,7 @@ import { hasUnit, priceOf, quantityOf } from "../../lib/usage-parts.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Actions, Button, Facts, Moment, Problem } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import { ProviderName, useProviderNames } from "../provider-keys/provider-names.tsx";
 import { blockProvider, type Explanation, type GenerationDetails } from "./api.ts";
 import { SessionTimeline, TimeSpan } from "./session-timeline.tsx";
 import style from "./activity.module.css";
@@ -30,7 +31,10 @@ function AttemptRow({
   return (
     <li data-served={isServed}>
       <span className={style.attemptName}>
-        <strong>{provider}</strong> <code>{model}</code>
+        <strong>
+          <ProviderName id={provider} />
+        </strong>{" "}
+        <code>{model}</code>
       </span>
       <span className={style.attemptTime}>{duration(took)}</span>
       <TimeSpan startMs={startMs} tookMs={took} totalMs={totalMs} />
@@ -71,13 +75,14 @@ const failedProviders = ({ attempts }: GenerationDetails): string[] => [
 /** Blocks a provider that failed, for those who may decide that. */
 function BlockFailed({ generation }: { generation: GenerationDetails }) {
   const mayBlock = useScope("write:security");
+  const nameOf = useProviderNames();
   const block = useMutation({ mutationFn: blockProvider });
   const providers = failedProviders(generation);
   if (!mayBlock || providers.length === 0) return null;
   if (block.isSuccess)
     return (
       <p role="status">
-        {block.variables} is blocked for this workspace. Undo it in the{" "}
+        {nameOf(block.variables)} is blocked for this workspace. Undo it in the{" "}
         <Link to="/security">privacy settings</Link>.
       </p>
     );
@@ -90,7 +95,7 @@ function BlockFailed({ generation }: { generation: GenerationDetails }) {
             look="plain"
             disabled={block.isPending}
             onClick={() => block.mutate(provider)}
-          >{`Block ${provider}`}</Button>
+          >{`Block ${nameOf(provider)}`}</Button>
         ))}
       </Actions>
       {block.error === null ? null : <Problem error={block.error} />}
@@ -189,7 +194,7 @@ function chargeFacts({
 
 function mainFacts({ generation }: Explanation): readonly (readonly [string, ReactNode])[] {
   return [
-    ["Provider", generation.provider_name ?? "none"],
+    ["Provider", <ProviderName key="provider" id={generation.provider_name} />],
     ...(generation.requested_model === generation.model
       ? []
       : [["Asked for", generation.requested_model] as const]),

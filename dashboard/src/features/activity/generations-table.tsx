@@ -1,15 +1,11 @@
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { zoneName } from "../../lib/time.ts";
-import { Status, Button, Problem, Moment } from "../../ui/parts.tsx";
+import { Status, Moment } from "../../ui/parts.tsx";
 import { RowButton, Table, type Column } from "../../ui/table.tsx";
 import type { Generation } from "./latest.ts";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import { Check } from "../../ui/form.tsx";
-import { Modal } from "../../ui/overlay.tsx";
 import style from "../../ui/ui.module.css";
-import { changePreferences, preferencesQuery } from "../account/preferences.ts";
+import { ProviderName } from "../provider-keys/provider-names.tsx";
 
 const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
   failed: "bad",
@@ -26,9 +22,9 @@ export const GenerationStatus = ({ status }: { status: string }) =>
   );
 
 /** What a fallback absorbed is amber, not red: its request was served. */
-const providerOf = ({ provider_name: name, attempts, fallback }: Generation) => (
+const ServedBy = ({ row: { provider_name: id, attempts, fallback } }: { row: Generation }) => (
   <>
-    {name ?? "–"}
+    <ProviderName id={id} />
     {fallback ? (
       <>
         {" "}
@@ -55,7 +51,12 @@ const routeColumns: readonly ChoosableColumn[] = [
       </span>
     ),
   },
-  { name: "provider", head: "Provider", wide: true, cell: providerOf },
+  {
+    name: "provider",
+    head: "Provider",
+    wide: true,
+    cell: (row) => <ServedBy row={row} />,
+  },
 ];
 const outcomeColumns: readonly ChoosableColumn[] = [
   {
@@ -116,7 +117,7 @@ const outcomeColumns: readonly ChoosableColumn[] = [
 ];
 
 /** The columns that people choose from, in their order; the time always stands before them. */
-const choosableColumns: readonly Pick<ChoosableColumn, "name" | "head">[] = [
+export const choosableColumns: readonly Pick<ChoosableColumn, "name" | "head">[] = [
   ...routeColumns,
   ...outcomeColumns,
 ];
@@ -154,55 +155,5 @@ export function GenerationsTable<Row extends Generation>({
         ...outcomeColumns.filter(isShown),
       ]}
     />
-  );
-}
-
-/** The preference that has the names of the columns left out. */
-const preference = "activity.hidden_columns";
-
-/** Reads the columns that the person leaves out; undefined until they are known. */
-export function useHiddenColumns(): readonly string[] | undefined {
-  const { data, isPending } = useQuery(preferencesQuery);
-  const hidden = data?.[preference];
-  if (isPending) return undefined;
-  return Array.isArray(hidden) ? hidden.filter((name) => typeof name === "string") : [];
-}
-
-/** Chooses the columns of the log, in every browser of the person. */
-export function ColumnChoice({ hidden }: { hidden: readonly string[] }) {
-  const [isOpen, setOpen] = useState(false);
-  const queries = useQueryClient();
-  const keep = useMutation({
-    // One after the other, so that the last choice is the one that is kept.
-    scope: { id: preference },
-    mutationFn: (names: readonly string[]) => changePreferences({ [preference]: names }),
-    onMutate: (names) =>
-      queries.setQueryData(
-        preferencesQuery.queryKey,
-        (kept) => kept && { ...kept, [preference]: names },
-      ),
-    onSuccess: (kept) =>
-      queries.setQueryData(preferencesQuery.queryKey, (before) => before ?? kept),
-    onError: () => queries.invalidateQueries({ queryKey: preferencesQuery.queryKey }),
-  });
-  return (
-    <>
-      <Button look="plain" className={style.notOnPhone} onClick={() => setOpen(true)}>
-        Columns
-      </Button>
-      <Modal title="Columns" open={isOpen} onClose={() => setOpen(false)}>
-        {choosableColumns.map(({ name, head }) => (
-          <Check
-            key={name}
-            label={head}
-            checked={!hidden.includes(name)}
-            onChange={(isShown) =>
-              keep.mutate(isShown ? hidden.filter((each) => each !== name) : [...hidden, name])
-            }
-          />
-        ))}
-        {keep.error === null ? null : <Problem error={keep.error} />}
-      </Modal>
-    </>
   );
 }

@@ -3,7 +3,7 @@ import { count, localTime, requestCost, usd, utc } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Awaiting, Card, Loaded, Problem, Stale } from "../../ui/parts.tsx";
 import { type ActivityFilters, type Failures, type Histogram, failuresQuery } from "./api.ts";
-import { useProviderNames } from "../provider-keys/provider-names.ts";
+import { useProviderNames } from "../provider-keys/provider-names.tsx";
 import type { Change } from "./filters.tsx";
 import style from "./activity.module.css";
 
@@ -92,13 +92,14 @@ function FailureList({ failures, onFilter }: { failures: Failures; onFilter: Cha
     const known = groups.get(name);
     groups.set(name, { ...row, requests: row.requests + (known?.requests ?? 0) });
   }
+  const kinds = [...groups].toSorted(([, one], [, other]) => other.requests - one.requests);
   const refused = new Map<string, { status: number; requests: number }>();
   for (const { code, http_status: status, requests } of failures.refused)
     refused.set(code, { status, requests: requests + (refused.get(code)?.requests ?? 0) });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it on phones (axe, scrollable-region-focusable).
     <ul className={style.failures} aria-label="What failed" tabIndex={0}>
-      {[...groups].slice(0, failuresShown).map(([name, { provider, code, status, requests }]) => (
+      {kinds.slice(0, failuresShown).map(([name, { provider, code, status, requests }]) => (
         <li key={name}>
           <button
             type="button"

@@ -4,7 +4,20 @@ import { PickerFace } from "../../ui/picker.tsx";
 import pickerStyle from "../../ui/picker.module.css";
 import type { Change } from "./filters.tsx";
 import type { ActivityFilters } from "./api.ts";
-import { type UsedFilter, usedFilters } from "./used-filters.ts";
+
+/** The filters that are chosen from what was used, with their name and what stands for no choice. */
+export const usedFilters = {
+  model: { label: "Model", any: "Any model", all: "models" },
+  provider: { label: "Provider", any: "Any provider", all: "providers" },
+  workspace_id: { label: "Of workspace", any: "Any workspace", all: "workspaces" },
+  app: { label: "App", any: "Any app", all: "apps" },
+  session_id: { label: "Session", any: "Any session", all: "sessions" },
+  preset_id: { label: "Preset", any: "Any preset", all: "presets" },
+  error: { label: "Error", any: "Any error", all: "errors" },
+} as const;
+
+/** A filter that is chosen from what was used. */
+export type UsedFilter = keyof typeof usedFilters;
 
 const load = () => import("./used-popup.tsx");
 const Popup = lazy(async () => ({ default: (await load()).UsedPopup }));

@@ -7,7 +7,7 @@ import { serviceUsageQuery, workspacesQuery } from "../operator/api.ts";
 import { type UsageGroup, type UsageRow, totalsOf, usageQuery } from "../usage/api.ts";
 import { type ActivityFilters, failuresQuery } from "./api.ts";
 import type { Change } from "./filters.tsx";
-import { type UsedFilter, usedFilters } from "./used-filters.ts";
+import { type UsedFilter, usedFilters } from "./used-field.tsx";
 
 /** What the API groups usage by for a filter, and the value of a row. */
 const groups: Readonly<

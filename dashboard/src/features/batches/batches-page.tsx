@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { usd } from "../../lib/format.ts";
@@ -46,7 +47,7 @@ export function BatchesPage() {
                   },
                   { head: "Cost", number: true, phone: "figure", cell: ({ cost }) => usd(cost) },
                   {
-                    head: "Created",
+                    head: `Created, ${zoneName()}`,
                     phone: "when",
                     cell: ({ created_at: at }) => <Moment at={timeOf(at)} />,
                   },

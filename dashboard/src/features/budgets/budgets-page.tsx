@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
@@ -69,7 +70,7 @@ function Alerts({ budgets }: { budgets: readonly Budget[] }) {
               rowKey={({ id }) => id}
               caption="Alerts"
               columns={[
-                { head: "Time", cell: ({ at }) => <Moment at={at} /> },
+                { head: `Time, ${zoneName()}`, cell: ({ at }) => <Moment at={at} /> },
                 { head: "Budget", cell: ({ budget_id: id }) => <Name>{names.get(id) ?? id}</Name> },
                 { head: "Reached", number: true, cell: ({ threshold }) => `${threshold} %` },
                 {

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Row } from "../../lib/api-types.ts";
@@ -71,7 +72,7 @@ export function ConnectionsPage() {
                       limit === null ? usd(usage) : `${usd(usage)} of ${usd(limit)}`,
                   },
                   {
-                    head: "Connected",
+                    head: `Connected, ${zoneName()}`,
                     cell: ({ created_at: at, created_from: from }) => (
                       <>
                         <Moment at={at} /> from {from.address}
@@ -79,7 +80,7 @@ export function ConnectionsPage() {
                     ),
                   },
                   {
-                    head: "Last used",
+                    head: `Last used, ${zoneName()}`,
                     phone: "when",
                     cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
                   },

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
@@ -157,7 +158,7 @@ function Statement() {
           caption="Statement"
           columns={[
             {
-              head: "Time",
+              head: `Time, ${zoneName()}`,
               phone: "when",
               cell: ({ at, kind }) =>
                 kind === "charges" ? `${shortDay(at)} (UTC)` : <Moment at={at} />,
@@ -173,7 +174,7 @@ function Statement() {
               phone: "state",
               cell: ({ bucket }) =>
                 bucket === null
-                  ? "both kinds"
+                  ? "monthly, then top-ups"
                   : bucket === "monthly"
                     ? "monthly credits"
                     : "top-ups",
@@ -215,7 +216,7 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                 caption="Top-ups"
                 columns={[
                   {
-                    head: "Time",
+                    head: `Time, ${zoneName()}`,
                     cell: ({ created_at: at }) => <Moment at={at} />,
                   },
                   {
@@ -266,7 +267,7 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                     cell: ({ object }) => (object === "invoice" ? "invoice" : "credit note"),
                   },
                   {
-                    head: "Issued",
+                    head: `Issued, ${zoneName()}`,
                     cell: ({ issued_at: at }) => <Moment at={at} />,
                   },
                   {

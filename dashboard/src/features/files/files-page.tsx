@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { download } from "../../lib/download.ts";
@@ -83,12 +84,12 @@ function FileTable({
         { head: "Purpose", phone: "state", cell: ({ purpose }) => purpose.replaceAll("_", " ") },
         { head: "Size", number: true, phone: "figure", cell: (file) => bytes(file.bytes) },
         {
-          head: "Created",
+          head: `Created, ${zoneName()}`,
           phone: "when",
           cell: ({ created_at: at }) => <Moment at={timeOf(at)} />,
         },
         {
-          head: "Expires",
+          head: `Expires, ${zoneName()}`,
           cell: ({ expires_at: at }) => (at === undefined ? "never" : <Moment at={timeOf(at)} />),
         },
         {

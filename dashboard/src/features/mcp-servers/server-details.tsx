@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { duration, requestCost, usd } from "../../lib/format.ts";
@@ -116,7 +117,10 @@ function People({ server, mayEnd }: { server: McpServer; mayEnd: boolean }) {
               caption={`People who have connected ${server.name}`}
               columns={[
                 { head: "Person", cell: ({ name }) => <Name>{name}</Name> },
-                { head: "Connected", cell: ({ connected_at: at }) => <Moment at={at} /> },
+                {
+                  head: `Connected, ${zoneName()}`,
+                  cell: ({ connected_at: at }) => <Moment at={at} />,
+                },
                 {
                   head: "Actions",
                   cell: ({ user_id: userId, name }) =>
@@ -156,7 +160,11 @@ function Calls({ server }: { server: McpServer }) {
               rowKey={({ id }) => id}
               caption={`Calls of ${server.name}`}
               columns={[
-                { head: "Time", phone: "when", cell: ({ created_at: at }) => <Moment at={at} /> },
+                {
+                  head: `Time, ${zoneName()}`,
+                  phone: "when",
+                  cell: ({ created_at: at }) => <Moment at={at} />,
+                },
                 {
                   head: "Tool",
                   phone: "title",

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import {
@@ -89,7 +90,7 @@ export function Invitations({
                 { head: "E-mail", phone: "title", cell: ({ email: address }) => address },
                 { head: "Role", phone: "figure", cell: ({ role: wanted }) => wanted },
                 {
-                  head: "Expires",
+                  head: `Expires, ${zoneName()}`,
                   phone: "when",
                   cell: ({ expires_at: at }) => <Moment at={at} />,
                 },

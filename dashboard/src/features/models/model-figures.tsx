@@ -3,6 +3,7 @@ import { useScope } from "../../lib/session.ts";
 import { count, duration, localTime, share as shareOf, utc } from "../../lib/format.ts";
 import { Card, Empty, Loaded } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import { ProviderName } from "../provider-keys/provider-names.tsx";
 import style from "../../ui/ui.module.css";
 import { type LatencyBucket, type Uptime, latencyQuery, metricsQuery, uptimeQuery } from "./api.ts";
 
@@ -115,7 +116,11 @@ export function ModelFigures({ id }: { id: string }) {
               rowKey={({ provider }) => provider}
               caption="Latency and throughput"
               columns={[
-                { head: "Provider", phone: "title", cell: ({ provider }) => provider },
+                {
+                  head: "Provider",
+                  phone: "title",
+                  cell: ({ provider }) => <ProviderName id={provider} />,
+                },
                 { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
                 {
                   head: "Failed",
@@ -156,7 +161,11 @@ export function ModelFigures({ id }: { id: string }) {
                 rowKey={({ provider }) => provider}
                 caption="Uptime"
                 columns={[
-                  { head: "Provider", phone: "title", cell: ({ provider }) => provider },
+                  {
+                    head: "Provider",
+                    phone: "title",
+                    cell: ({ provider }) => <ProviderName id={provider} />,
+                  },
                   {
                     head: "Answered",
                     number: true,

@@ -1,3 +1,5 @@
+import { ProviderName } from "../provider-keys/provider-names.tsx";
+import { zoneName } from "../../lib/time.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { PageHead } from "../../ui/page.tsx";
@@ -41,10 +43,10 @@ function PriceChanges({ id }: { id: string }) {
               caption="Changes of prices"
               columns={[
                 {
-                  head: "From",
+                  head: `From, ${zoneName()}`,
                   cell: ({ now: { at } }) => <Moment at={at} />,
                 },
-                { head: "Provider", cell: ({ now }) => now.provider },
+                { head: "Provider", cell: ({ now }) => <ProviderName id={now.provider} /> },
                 {
                   head: "What changed",
                   cell: ({ now, earlier }) => (
@@ -110,7 +112,11 @@ export function ModelPage() {
                 rowKey={({ provider }) => provider}
                 caption="Providers"
                 columns={[
-                  { head: "Provider", phone: "title", cell: ({ provider }) => provider },
+                  {
+                    head: "Provider",
+                    phone: "title",
+                    cell: ({ provider }) => <ProviderName id={provider} />,
+                  },
                   {
                     head: "Input / output, 1M",
                     number: true,
@@ -158,7 +164,11 @@ export function ModelPage() {
                           unit: "in order",
                           cell: ({ position }) => position + 1,
                         },
-                        { head: "Provider", phone: "title", cell: ({ provider }) => provider },
+                        {
+                          head: "Provider",
+                          phone: "title",
+                          cell: ({ provider }) => <ProviderName id={provider} />,
+                        },
                         { head: "Why", phone: "when", cell: ({ reason }) => reason },
                       ]}
                     />

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Answers, Bodies } from "../../lib/api-types.ts";
@@ -128,7 +129,10 @@ export function Incidents() {
                       </Status>
                     ),
                   },
-                  { head: "Since", cell: ({ started_at: at }) => <Moment at={at} /> },
+                  {
+                    head: `Since, ${zoneName()}`,
+                    cell: ({ started_at: at }) => <Moment at={at} />,
+                  },
                   {
                     head: "Actions",
                     phone: "figure",

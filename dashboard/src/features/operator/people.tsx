@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
@@ -95,7 +96,7 @@ export function People({
                   ),
                 },
                 {
-                  head: "Last signed in",
+                  head: `Last signed in, ${zoneName()}`,
                   phone: "when",
                   cell: ({ last_signed_in_at: at }) => <Moment at={at} />,
                 },

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { count, share } from "../../lib/format.ts";
 import { Card, Empty, Loaded, Stat, Stats } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import { ProviderName } from "../provider-keys/provider-names.tsx";
 import { type Errors, errorsQuery } from "./api.ts";
 import { WorkspaceName } from "./workspace-name.tsx";
 
@@ -10,7 +11,7 @@ const mono = (id: string): ReactNode => <span className="mono">{id}</span>;
 
 /** What errors are counted by: the title, the head of the column, and how its names are shown. */
 const kinds = [
-  ["providers", "Most errors by provider", "Provider", mono],
+  ["providers", "Most errors by provider", "Provider", (id: string) => <ProviderName id={id} />],
   ["models", "Most errors by model", "Model", mono],
   [
     "workspaces",

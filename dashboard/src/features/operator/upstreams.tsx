@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
@@ -68,7 +69,7 @@ export function Upstreams() {
                   cell: ({ last_hour: hour }) => duration(hour.latency_ms),
                 },
                 {
-                  head: "Last failure",
+                  head: `Last failure, ${zoneName()}`,
                   cell: ({ last_failure_at: at }) => <Moment at={at} />,
                 },
                 {

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { count, share, usd } from "../../lib/format.ts";
 import { Card, Empty, Loaded, Stat, Stats } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
+import { ProviderName } from "../provider-keys/provider-names.tsx";
 import { SpendBars } from "../overview/spend-bars.tsx";
 import { type Usage, sumOf, totalsOf } from "../usage/api.ts";
 import { type ServiceUsage, serviceUsageQuery, usageOfQuery } from "./api.ts";
@@ -143,7 +144,12 @@ const ByProvider = ({ rows }: { rows: ServiceUsage["data"] }) => (
     rowKey={({ id }) => id}
     caption="Usage by provider"
     columns={[
-      { head: "Provider", phone: "title", cell: ({ id }) => id || "none", sort: ({ id }) => id },
+      {
+        head: "Provider",
+        phone: "title",
+        cell: ({ id }) => <ProviderName id={id} />,
+        sort: ({ id }) => id,
+      },
       {
         head: "Charged",
         number: true,

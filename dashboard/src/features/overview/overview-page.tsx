@@ -22,6 +22,7 @@ import { latestQuery } from "../activity/latest.ts";
 import { GenerationsTable } from "../activity/generations-table.tsx";
 import { creditsQuery } from "../credits/api.ts";
 import { sumOf, usageQuery, type Figure, type Usage } from "../usage/api.ts";
+import { ProviderName } from "../provider-keys/provider-names.tsx";
 import { firstKeyQuery, healthQuery } from "./api.ts";
 import { SetUp } from "./set-up.tsx";
 import { SpendBars } from "./spend-bars.tsx";
@@ -101,7 +102,11 @@ function Providers() {
               rowKey={({ name }) => name}
               caption="Providers"
               columns={[
-                { head: "Provider", phone: "title", cell: ({ name }) => name },
+                {
+                  head: "Provider",
+                  phone: "title",
+                  cell: ({ name }) => <ProviderName id={name} />,
+                },
                 {
                   head: "Latency",
                   number: true,

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -70,7 +71,7 @@ function Versions({
                   ),
               },
               {
-                head: "Made",
+                head: `Made, ${zoneName()}`,
                 cell: ({ created_at: at }) => <Moment at={at} />,
               },
               { head: "By", cell: ({ author }) => <code>{author ?? "unknown"}</code> },

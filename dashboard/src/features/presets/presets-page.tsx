@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -104,7 +105,7 @@ export function PresetsPage() {
                   },
                   { head: "Version", number: true, cell: ({ version }) => version },
                   {
-                    head: "Changed",
+                    head: `Changed, ${zoneName()}`,
                     phone: "when",
                     cell: ({ updated_at: at }) => <Moment at={at} />,
                   },

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
@@ -148,7 +149,7 @@ export function ProviderKeysPage() {
                             : "donated",
                     },
                     {
-                      head: "Last used",
+                      head: `Last used, ${zoneName()}`,
                       phone: "when",
                       cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
                     },

@@ -16,9 +16,11 @@ function moved(items: readonly string[], from: number, to: number): string[] {
 export function OrderList({
   items,
   label,
+  nameOf = (item) => item,
   onChange,
 }: {
   items: readonly string[];
+  nameOf?: (item: string) => string;
   label: string;
   onChange: (items: string[]) => void;
 }) {
@@ -28,7 +30,7 @@ export function OrderList({
   const move = (from: number, to: number): void => {
     if (to < 0 || to >= items.length) return;
     onChange(moved(items, from, to));
-    setSaid(`${items[from]} is now ${to + 1} of ${items.length}.`);
+    setSaid(`${nameOf(items[from] ?? "")} is now ${to + 1} of ${items.length}.`);
   };
   return (
     <>
@@ -60,12 +62,12 @@ export function OrderList({
           >
             <span aria-hidden="true">⠿</span>
             <span className={style.grow}>
-              {index + 1}. {item}
+              {index + 1}. {nameOf(item)}
             </span>
             <Button
               look="plain"
               disabled={index === 0}
-              aria-label={`Move ${item} up`}
+              aria-label={`Move ${nameOf(item)} up`}
               onClick={() => move(index, index - 1)}
             >
               Up
@@ -73,14 +75,14 @@ export function OrderList({
             <Button
               look="plain"
               disabled={index === items.length - 1}
-              aria-label={`Move ${item} down`}
+              aria-label={`Move ${nameOf(item)} down`}
               onClick={() => move(index, index + 1)}
             >
               Down
             </Button>
             <Button
               look="plain"
-              aria-label={`Remove ${item} from the order`}
+              aria-label={`Remove ${nameOf(item)} from the order`}
               onClick={() => onChange(items.filter((_, other) => other !== index))}
             >
               Remove

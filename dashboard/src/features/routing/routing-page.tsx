@@ -22,6 +22,7 @@ import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { modelsQuery } from "../models/api.ts";
 import { useModelChoices } from "../playground/model-choices.ts";
+import { ProviderName, useProviderNames } from "../provider-keys/provider-names.tsx";
 import { ProvidersField } from "../provider-keys/providers-field.tsx";
 import { type Explanation, type Rules, explain, noRules, providerOf, savePreset } from "./api.ts";
 import { OrderList } from "./order-list.tsx";
@@ -47,6 +48,7 @@ function RulesForm({
   providers: readonly string[];
   onChange: (rules: Rules) => void;
 }) {
+  const nameOf = useProviderNames();
   const set = (changes: Partial<Rules>): void => onChange({ ...rules, ...changes });
   const free = providers.filter((provider) => !rules.order.includes(provider));
   return (
@@ -116,6 +118,7 @@ function RulesForm({
         <OrderList
           items={rules.order}
           label="Order of providers"
+          nameOf={nameOf}
           onChange={(order) => set({ order })}
         />
       )}
@@ -127,7 +130,7 @@ function RulesForm({
               look="plain"
               onClick={() => set({ order: [...rules.order, provider] })}
             >
-              Add {provider}
+              Add {nameOf(provider)}
             </Button>
           ))}
         </div>
@@ -155,7 +158,9 @@ function Answer({ explanation }: { explanation: Explanation }) {
                 phone: "title",
                 cell: ({ provider, upstream_model: model }) => (
                   <>
-                    <div>{provider}</div>
+                    <div>
+                      <ProviderName id={provider} />
+                    </div>
                     <code>{model}</code>
                   </>
                 ),
@@ -183,7 +188,7 @@ function Answer({ explanation }: { explanation: Explanation }) {
             columns={[
               {
                 head: "Provider",
-                cell: ({ provider }) => provider,
+                cell: ({ provider }) => <ProviderName id={provider} />,
               },
               { head: "Model", cell: ({ model }) => <span className="mono">{model}</span> },
               { head: "Rule", cell: ({ rule }) => rule },

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -106,7 +107,11 @@ function Waterfall({ requests }: { requests: readonly RunRequest[] }) {
         rowKey={({ id }) => id}
         caption="Requests of the run"
         columns={[
-          { head: "Time", phone: "when", cell: ({ started_at: at }) => <Moment at={at} /> },
+          {
+            head: `Time, ${zoneName()}`,
+            phone: "when",
+            cell: ({ started_at: at }) => <Moment at={at} />,
+          },
           {
             head: "Model",
             phone: "title",

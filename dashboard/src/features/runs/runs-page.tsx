@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { count, usd } from "../../lib/format.ts";
@@ -61,7 +62,7 @@ export function RunsPage() {
                     cell: ({ status }) => <RunStatus status={status} />,
                   },
                   {
-                    head: "Opened",
+                    head: `Opened, ${zoneName()}`,
                     phone: "when",
                     cell: ({ created_at: at }) => <Moment at={at} />,
                   },

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { send, queryOf } from "../../lib/api.ts";
@@ -127,7 +128,7 @@ export function AuditLog() {
           rowKey={({ id }) => id}
           caption="Audit log"
           columns={[
-            { head: "Time", phone: "when", cell: ({ at }) => <Moment at={at} /> },
+            { head: `Time, ${zoneName()}`, phone: "when", cell: ({ at }) => <Moment at={at} /> },
             {
               head: "Who",
               phone: "figure",

@@ -1,3 +1,4 @@
+import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -74,7 +75,7 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
                   },
                   { head: "Note", cell: ({ description }) => description ?? "–" },
                   {
-                    head: "Since",
+                    head: `Since, ${zoneName()}`,
                     cell: ({ created_at: at }) => <Moment at={at} />,
                   },
                   {

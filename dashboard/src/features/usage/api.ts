@@ -150,16 +150,22 @@ export interface Names {
   keys: ReadonlyMap<string, { name: string; person: string }>;
   people: ReadonlyMap<string, string>;
   presets: ReadonlyMap<string, string>;
+  providers: ReadonlyMap<string, string>;
 }
 
 /** The group of a row, by its name. */
-export function groupOf(row: UsageRow, group: PageGroup, { keys, people, presets }: Names): string {
+export function groupOf(
+  row: UsageRow,
+  group: PageGroup,
+  { keys, people, presets, providers }: Names,
+): string {
   if (group === "model") return row.model ?? "unknown";
   if (group === "part") return "all";
   if (group === "preset") return presets.get(row.preset_id ?? "") ?? row.preset_id ?? "none";
   if (group === "session") return row.session_id ?? "none";
-  if (group === "provider" || group === "app" || group === "customer" || group === "tag")
-    return row[group] ?? "none";
+  if (group === "provider")
+    return row.provider ? (providers.get(row.provider) ?? row.provider) : "none";
+  if (group === "app" || group === "customer" || group === "tag") return row[group] ?? "none";
   const key = keys.get(row.key_id ?? "");
   if (group === "key") return key?.name ?? row.key_id ?? "unknown";
   return key === undefined ? "unknown" : (people.get(key.person) ?? key.person);

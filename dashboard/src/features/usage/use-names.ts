@@ -4,6 +4,7 @@ import { type List, request } from "../../lib/api.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 import { keysQuery } from "../keys/api.ts";
 import type { Preset } from "../presets/api.ts";
+import { providersQuery } from "../provider-keys/api.ts";
 import type { Names, PageGroup } from "./api.ts";
 
 /**
@@ -30,8 +31,10 @@ export function useNames(grouped: readonly (PageGroup | undefined)[]): Names {
     queryFn: () => request<List<Preset>>("/presets?limit=100"),
     enabled: seesPresets && grouped.includes("preset"),
   });
+  const providers = useQuery({ ...providersQuery, enabled: grouped.includes("provider") });
   return useMemo(
     () => ({
+      providers: new Map((providers.data?.data ?? []).map(({ id, name }) => [id, name])),
       keys: new Map(
         (keys.data?.data ?? []).map(({ id, name, creator_user_id: person }) => [
           id,
@@ -41,6 +44,6 @@ export function useNames(grouped: readonly (PageGroup | undefined)[]): Names {
       presets: new Map((presets.data?.data ?? []).map(({ id, name }) => [id, name])),
       people: new Map((members.data?.data ?? []).map(({ user_id: id, name }) => [id, name])),
     }),
-    [keys.data, members.data, presets.data],
+    [keys.data, members.data, presets.data, providers.data],
   );
 }

@@ -1,3 +1,4 @@
+import { zoneName } from "../../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { download } from "../../../lib/download.ts";
@@ -89,7 +90,7 @@ function Entries({
             { head: "Id", phone: "title", cell: ({ id }) => <code>{id}</code> },
             { head: "What it is", phone: "when", cell: gistOf },
             { head: "State", phone: "state", cell: (entry) => <State entry={entry} /> },
-            { head: "Changed", cell: ({ updated_at: at }) => <Moment at={at} /> },
+            { head: `Changed, ${zoneName()}`, cell: ({ updated_at: at }) => <Moment at={at} /> },
             {
               head: "Actions",
               phone: "figure",
