@@ -48,6 +48,8 @@ export interface RecordUsage {
 
 /** How much of a part of usage the records of a range have, at one price. */
 export interface PartSum {
+  /** The model, provider or key of the records, where they are divided by one. */
+  group: string | undefined;
   /** A part of usage, or `request` for the requests themselves. */
   part: string;
   quantity: number;
@@ -59,6 +61,7 @@ export interface PartSum {
 
 interface PartRow extends Record<string, unknown> {
   part: string;
+  divided_by: string | null;
   price: string | null;
 }
 
@@ -99,18 +102,22 @@ export class RecordUsageStore {
   }
 
   /**
-   * Returns the parts of usage of a range, each price by itself, in one read of at most
-   * `rowsReadMax` records.
+   * Returns the parts of usage of a range, each price by itself and each group where they are
+   * divided, in one read of at most `rowsReadMax` records.
    */
-  async parts(
-    range: Pick<RecordUsageQuery, "workspaceId" | "fromMs" | "toMs">,
-  ): Promise<{ sums: PartSum[]; countedFromMs: number | undefined }> {
+  async parts({
+    group,
+    ...range
+  }: Pick<RecordUsageQuery, "workspaceId" | "fromMs" | "toMs"> & {
+    group?: UsageGroup | undefined;
+  }): Promise<{ sums: PartSum[]; countedFromMs: number | undefined }> {
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const window = { low: lowestIdAt(range.fromMs), end: lowestIdAt(range.toMs) };
-    const { rows } = await this.partsSql(range.workspaceId, window).execute(this.database);
+    const { rows } = await this.partsSql(range.workspaceId, window, group).execute(this.database);
     return {
-      sums: rows.map(({ part, price, ...row }) => ({
+      sums: rows.map(({ part, divided_by: named, price, ...row }) => ({
         part,
+        group: named ?? undefined,
         quantity: Number(row["quantity"]),
         requests: Number(row["requests"]),
         price: price === null ? undefined : (JSON.parse(price) as Record<string, string>),
@@ -122,26 +129,28 @@ export class RecordUsageStore {
   private partsSql(
     workspaceId: string,
     { low, end }: { low: string; end: string },
+    group: UsageGroup | undefined,
   ): RawBuilder<PartRow> {
+    const divided = group === undefined ? sql`null` : sql.ref(group);
     const within = sql`from generations
       where workspace_id = ${workspaceId} and id >= ${low} and id < ${end}
       order by id desc limit ${sql.lit(rowsReadMax)}`;
     // Each record has a part for itself, since some are charged by the request.
     const lines =
       this.kind === "sqlite"
-        ? sql`(select detail, case when cost_nano > 0 and json_extract(detail, '$.credentialSource') is null
+        ? sql`(select ${divided} as divided_by, detail, case when cost_nano > 0 and json_extract(detail, '$.credentialSource') is null
             then json_extract(detail, '$.price') end as price ${within}) as newest,
           json_each(json_set(coalesce(json_extract(detail, '$.usage'), '{}'), '$.request', 1)) as line`
-        : sql`(select document, case when cost_nano > 0 and document ->> 'credentialSource' is null
+        : sql`(select divided_by, document, case when cost_nano > 0 and document ->> 'credentialSource' is null
             then document ->> 'price' end as price
-            from (select cost_nano, case when position('\\u0000' in detail) = 0 then detail::json end as document
+            from (select cast(${divided} as text) as divided_by, cost_nano, case when position('\\u0000' in detail) = 0 then detail::json end as document
               ${within}) as newest) as charged,
           lateral (select key, cast(value as bigint) as value from json_each_text(document -> 'usage')
             union all select 'request', 1) as line`;
     return sql<PartRow>`
-      select line.key as part, price, sum(line.value) as quantity,
+      select line.key as part, divided_by, price, sum(line.value) as quantity,
         sum(case when line.value > 0 then 1 else 0 end) as requests
-      from ${lines} group by 1, 2 having sum(line.value) > 0`;
+      from ${lines} group by 1, 2, 3 having sum(line.value) > 0`;
   }
 
   /** Returns the query of `sums`: one range of the primary key, from its end. */

@@ -113,6 +113,27 @@ describe.each(allEngines)("usage by what requests say of themselves, on %s", (_,
       requests: 1,
       cost: 0,
     });
+    const divided = listAt(
+      await (await stage.own("GET", "/analytics/usage/parts?group_by=model")).json(),
+      "data",
+    );
+    const sumOf = (part: string, name: "quantity" | "requests" | "cost"): number =>
+      divided
+        .filter((line) => at(line, "part") === part)
+        .reduce<number>((sum, line) => sum + Number(at(line, name)), 0);
+    for (const { part, quantity, requests, cost } of shown) {
+      const sums = [sumOf(part, "quantity"), sumOf(part, "requests")];
+      expect([part, ...sums]).toEqual([part, quantity, requests]);
+      expect(sumOf(part, "cost")).toBeCloseTo(cost, 8);
+    }
+    const models = new Set(divided.map((line) => at(line, "model")));
+    expect(models).toEqual(new Set(records.map((record) => at(record, "model"))));
+    const byProvider = await stage.own("GET", "/analytics/usage/parts?group_by=provider");
+    expect(listAt(await byProvider.json(), "data").map((line) => at(line, "provider"))).toContain(
+      "acme",
+    );
+    const unknown = await stage.own("GET", "/analytics/usage/parts?group_by=colour");
+    expect((await errorOf(unknown)).message).toContain("must be one of model, provider, key");
     const foreign = await stage.stranger("GET", "/analytics/usage/parts");
     expect(listAt(await foreign.json(), "data")).toEqual([]);
     const refused = await stage.own("GET", "/analytics/usage/parts?from=2024-01-01&to=2026-01-01");
