@@ -242,6 +242,12 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     const parts = page.getByRole("group", { name: "Usage by part" });
     await parts.getByRole("row", { name: /^Input tokens/ }).waitFor();
     await parts.getByRole("row", { name: /^Output tokens/ }).waitFor();
+    await page.getByLabel("Second group", { exact: true }).selectOption("model");
+    await parts.getByRole("row", { name: /^Input tokens *acme\/large/ }).waitFor();
+    await settled(page);
+    const [partHead, ...partLines] = (await saved(page, "Download CSV")).split("\n");
+    expect(partHead).toBe("part,model,provider,key_id,quantity,requests,cost");
+    expect(partLines).toHaveLength((await parts.getByRole("row").count()) - 1);
     await expectSound(screen);
     await screen.close();
   });

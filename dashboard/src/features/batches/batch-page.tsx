@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { download } from "../../lib/download.ts";
 import { count, usd } from "../../lib/format.ts";
+import { DownloadButton } from "../../ui/download-button.tsx";
 import { Confirm } from "../../ui/form.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { Button, Card, Empty, Facts, Loaded, Moment, Stat, Stats } from "../../ui/parts.tsx";
@@ -74,17 +74,19 @@ function BatchActions({ batch }: { batch: Batch }) {
   return (
     <>
       {output === null ? null : (
-        <Button onClick={() => void download(`/files/${output}/content`, `${id}.output.jsonl`)}>
-          Download answers
-        </Button>
+        <DownloadButton
+          path={`/files/${output}/content`}
+          name={`${id}.output.jsonl`}
+          label="Download answers"
+          isMain
+        />
       )}
       {errors === null ? null : (
-        <Button
-          look="plain"
-          onClick={() => void download(`/files/${errors}/content`, `${id}.errors.jsonl`)}
-        >
-          Download errors
-        </Button>
+        <DownloadButton
+          path={`/files/${errors}/content`}
+          name={`${id}.errors.jsonl`}
+          label="Download errors"
+        />
       )}
       {mayCancel ? (
         <Button look="plain" onClick={() => setDoomed(true)}>

@@ -5,7 +5,7 @@ import { download } from "../../lib/download.ts";
 import { bytes } from "../../lib/format.ts";
 import { Bar, Confirm } from "../../ui/form.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Card, Empty, LoadedPages, Moment, Name } from "../../ui/parts.tsx";
+import { Card, Empty, LoadedPages, Moment, Name, Problem } from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import { deleteFile, filePagesQuery, type StoredFile } from "./api.ts";
@@ -74,38 +74,46 @@ function FileTable({
   rows: readonly StoredFile[];
   onDelete: (file: StoredFile) => void;
 }) {
+  const saving = useMutation({
+    mutationFn: ({ id, filename }: StoredFile) => download(`/files/${id}/content`, filename),
+  });
   return (
-    <Table
-      rows={rows}
-      rowKey={({ id }) => id}
-      caption="Files"
-      columns={[
-        { head: "Name", phone: "title", cell: ({ filename }) => <Name>{filename}</Name> },
-        { head: "Purpose", phone: "state", cell: ({ purpose }) => purpose.replaceAll("_", " ") },
-        { head: "Size", number: true, phone: "figure", cell: (file) => bytes(file.bytes) },
-        {
-          head: `Created, ${zoneName()}`,
-          phone: "when",
-          cell: ({ created_at: at }) => <Moment at={timeOf(at)} />,
-        },
-        {
-          head: `Expires, ${zoneName()}`,
-          cell: ({ expires_at: at }) => (at === undefined ? "never" : <Moment at={timeOf(at)} />),
-        },
-        {
-          head: "Actions",
-          phone: "actions",
-          cell: (file) => (
-            <RowMenu
-              label={`Actions of ${file.filename}`}
-              actions={[
-                ["Download", () => void download(`/files/${file.id}/content`, file.filename)],
-                ["Delete", () => onDelete(file)],
-              ]}
-            />
-          ),
-        },
-      ]}
-    />
+    <>
+      {saving.error === null ? null : (
+        <Problem what={saving.variables?.filename} error={saving.error} />
+      )}
+      <Table
+        rows={rows}
+        rowKey={({ id }) => id}
+        caption="Files"
+        columns={[
+          { head: "Name", phone: "title", cell: ({ filename }) => <Name>{filename}</Name> },
+          { head: "Purpose", phone: "state", cell: ({ purpose }) => purpose.replaceAll("_", " ") },
+          { head: "Size", number: true, phone: "figure", cell: (file) => bytes(file.bytes) },
+          {
+            head: `Created, ${zoneName()}`,
+            phone: "when",
+            cell: ({ created_at: at }) => <Moment at={timeOf(at)} />,
+          },
+          {
+            head: `Expires, ${zoneName()}`,
+            cell: ({ expires_at: at }) => (at === undefined ? "never" : <Moment at={timeOf(at)} />),
+          },
+          {
+            head: "Actions",
+            phone: "actions",
+            cell: (file) => (
+              <RowMenu
+                label={`Actions of ${file.filename}`}
+                actions={[
+                  ["Download", () => saving.mutate(file)],
+                  ["Delete", () => onDelete(file)],
+                ]}
+              />
+            ),
+          },
+        ]}
+      />
+    </>
   );
 }

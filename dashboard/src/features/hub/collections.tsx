@@ -1,7 +1,7 @@
 import { sending } from "../../lib/api.ts";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { download } from "../../lib/download.ts";
+import { DownloadButton } from "../../ui/download-button.tsx";
 import { count } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { Confirm, Form } from "../../ui/form.tsx";
@@ -196,9 +196,7 @@ function HubShown({
             {shown.owned && mayWrite ? begin("add", "Add an entry") : null}
             {shown.owned && mayWrite ? begin("import", "Import a skill") : null}
             {mayChange(shown) ? begin("edit", "Edit collection") : null}
-            <Button look="plain" onClick={() => void download(`${path}/export`, `${slug}.zip`)}>
-              Download
-            </Button>
+            <DownloadButton path={`${path}/export`} name={`${slug}.zip`} label="Download" />
             {mayChange(shown) ? (
               <Button look="danger" onClick={() => setDoomed(true)}>
                 Delete collection

@@ -2,7 +2,7 @@ import { type Sending, sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { download } from "../../lib/download.ts";
+import { DownloadButton } from "../../ui/download-button.tsx";
 import { count, localTime } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { Confirm } from "../../ui/form.tsx";
@@ -139,9 +139,7 @@ function EntryActions({
           </Link>
         ) : null}
         {entry.object === "skill" ? (
-          <Button look="plain" onClick={() => void download(`${path}/export`, "skill.zip")}>
-            Download
-          </Button>
+          <DownloadButton path={`${path}/export`} name="skill.zip" label="Download" />
         ) : null}
         {mayChange ? (
           <Button look="danger" onClick={() => setDoomed(true)}>

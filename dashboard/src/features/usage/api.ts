@@ -121,16 +121,24 @@ export function usageQuery({
 /** A disjoint part of what was used, with what was charged for it. */
 export type UsagePart = Row<"GET /analytics/usage/parts">;
 
+const divisions = ["model", "provider", "key"] as const;
+
+/** What parts can be divided by. */
+export type Division = (typeof divisions)[number];
+export const isDivision = (group: string | undefined): group is Division =>
+  divisions.some((each) => each === group);
+
 /** The parts of usage over a range, in whole hours or days of UTC. */
-export function partsQuery(range: RangeSearch) {
+export function partsQuery(range: RangeSearch, division: Division | undefined) {
   const { fromMs, toMs } = wholeBuckets(rangeOf(range, "14d"));
   return queryOptions({
-    queryKey: ["usage", "parts", fromMs, toMs],
+    queryKey: ["usage", "parts", fromMs, toMs, division],
     queryFn: () =>
       request<Answers["GET /analytics/usage/parts"]>(
         `/analytics/usage/parts${queryOf({
           from: new Date(fromMs).toISOString(),
           to: new Date(toMs).toISOString(),
+          group_by: division,
         })}`,
       ),
   });

@@ -1,3 +1,5 @@
+import { isDivision } from "./api.ts";
+
 /** What the page can count. */
 export const figures = [
   ["cost", "Spend"],
@@ -46,12 +48,18 @@ const choiceOf = <Choice extends string>(
   given: string | undefined,
 ): Choice | undefined => choices.find(([choice]) => choice === given)?.[0];
 
+/** By what each group is divided once more; parts by few. */
+function secondOf(search: Readonly<Record<string, string | undefined>>) {
+  const second = choiceOf(groups.slice(0, -1), search["second"]);
+  return search["group"] === "part" && !isDivision(second) ? undefined : second;
+}
+
 /** Reads from the address what is chosen; what it does not say is the usual. */
 export const chosenOf = (search: Readonly<Record<string, string | undefined>>) => ({
   figure: choiceOf(figures, search["figure"]) ?? "cost",
   group: choiceOf(groups, search["group"]) ?? "model",
   // Parts divide requests, so they divide no group of them.
-  second: choiceOf(groups.slice(0, -1), search["second"]),
+  second: secondOf(search),
   /** The name of the tag that requests are grouped by. */
   tag: search["tag"] ?? "",
   limit: choiceOf(limits, search["limit"]) ?? limits[0][0],

@@ -1,4 +1,4 @@
-import type { UsageRow } from "./api.ts";
+import type { UsagePart, UsageRow } from "./api.ts";
 
 const columns = [
   "bucket",
@@ -27,9 +27,27 @@ const cellOf = (value: unknown): string => {
   return `"${safe.replaceAll('"', '""')}"`;
 };
 
-/** Returns rows of usage as a table of comma-separated values, with all of their columns. */
-export const csvOf = (rows: readonly UsageRow[]): string =>
+const table = <Column extends string>(
+  columns: readonly Column[],
+  rows: readonly Readonly<Partial<Record<Column, unknown>>>[],
+): string =>
   [
     columns.join(","),
     ...rows.map((row) => columns.map((column) => cellOf(row[column])).join(",")),
   ].join("\n");
+
+/** Returns rows of usage as a table of comma-separated values, with all of their columns. */
+export const csvOf = (rows: readonly UsageRow[]): string => table(columns, rows);
+
+const partColumns = [
+  "part",
+  "model",
+  "provider",
+  "key_id",
+  "quantity",
+  "requests",
+  "cost",
+] as const;
+
+/** Returns the parts of usage in the same form; quantities are in the units of the API. */
+export const partsCsvOf = (rows: readonly UsagePart[]): string => table(partColumns, rows);

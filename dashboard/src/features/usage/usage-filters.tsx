@@ -1,6 +1,6 @@
 import { type RangeSearch, timeZone } from "../../lib/time.ts";
 import { Card, Input, Select } from "../../ui/parts.tsx";
-import { hasZonedDays } from "./api.ts";
+import { hasZonedDays, isDivision } from "./api.ts";
 import { type Chosen, figures, groups, limits } from "./usage-choices.ts";
 import style from "./usage.module.css";
 
@@ -64,7 +64,9 @@ const Division = ({ chosen: { group, second, tag }, onChange }: PartProps) => (
       value={second ?? ""}
       options={[
         ["", "not divided"],
-        ...groups.filter(([each]) => each !== group && each !== "part"),
+        ...groups.filter(([each]) =>
+          group === "part" ? isDivision(each) : each !== group && each !== "part",
+        ),
       ]}
       onChange={(value) => onChange({ second: value || undefined })}
     />
@@ -147,7 +149,7 @@ export function UsageFilters({
           options={groups}
           onChange={(value) => onChange({ group: value })}
         />
-        {isParts ? null : <Division chosen={chosen} onChange={onChange} />}
+        <Division chosen={chosen} onChange={onChange} />
         <Select
           label="Range"
           value={isOwn ? "own" : (range ?? "14d")}

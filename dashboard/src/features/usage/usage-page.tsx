@@ -21,10 +21,12 @@ import {
   type UsageGroup,
   type UsageRow,
   groupOf,
+  isDivision,
+  partsQuery,
   usageQuery,
 } from "./api.ts";
 import { type Chosen, chosenOf, figures, heads } from "./usage-choices.ts";
-import { csvOf } from "./usage-export.ts";
+import { csvOf, partsCsvOf } from "./usage-export.ts";
 import { UsageFilters } from "./usage-filters.tsx";
 import { UsageParts } from "./usage-parts.tsx";
 import { Sums, SumsTable } from "./usage-sums.tsx";
@@ -39,9 +41,9 @@ const apiGroupOf = (group: PageGroup | undefined): UsageGroup | undefined =>
   group === "person" ? "key" : group === "part" ? undefined : group;
 
 /** The same rows as files. */
-const Exports = ({ rows }: { rows: readonly UsageRow[] }) => (
+const Exports = ({ rows, csv }: { rows: readonly object[]; csv: string }) => (
   <Actions>
-    <Button look="plain" onClick={() => saveFile("usage.csv", csvOf(rows), "text/csv")}>
+    <Button look="plain" onClick={() => saveFile("usage.csv", csv, "text/csv")}>
       Download CSV
     </Button>
     <Button
@@ -52,6 +54,13 @@ const Exports = ({ rows }: { rows: readonly UsageRow[] }) => (
     </Button>
   </Actions>
 );
+
+/** The parts that are shown as files. */
+function PartExports(shown: Parameters<typeof UsageParts>[0]) {
+  const { data } = useQuery(partsQuery(shown.range, shown.division));
+  const rows = data?.data ?? [];
+  return <Exports rows={rows} csv={partsCsvOf(rows)} />;
+}
 
 /** The chosen figure of each group, over time and as a table. */
 function Grouped({
@@ -95,6 +104,7 @@ export function UsagePage() {
   const chosen = chosenOf(search);
   const { group } = chosen;
   const second = group === "part" ? undefined : chosen.second;
+  const division = isDivision(chosen.second) ? chosen.second : undefined;
   const range = { range: search.range, from: search.from, to: search.to };
   const wanted = {
     range,
@@ -126,7 +136,11 @@ export function UsagePage() {
           search={search}
           onChoose={(chosenView) => void navigate({ search: chosenView })}
         />
-        {group === "part" ? null : <Exports rows={now.data?.data ?? []} />}
+        {group === "part" ? (
+          <PartExports range={range} division={division} />
+        ) : (
+          <Exports rows={now.data?.data ?? []} csv={csvOf(now.data?.data ?? [])} />
+        )}
       </PageHead>
       <UsageFilters chosen={chosen} range={range} onChange={set} />
       <Loaded query={now} height={420}>
@@ -148,7 +162,7 @@ export function UsagePage() {
               )}
               <Sums rows={usage.data} before={before.data?.data} />
               {group === "part" ? (
-                <UsageParts range={range} />
+                <UsageParts range={range} division={division} />
               ) : (
                 <Grouped
                   usage={usage}

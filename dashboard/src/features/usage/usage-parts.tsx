@@ -6,18 +6,54 @@ import { wordOf } from "../../lib/words.ts";
 import { Card, Empty, Loaded, Moment } from "../../ui/parts.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
-import { type UsagePart, partsQuery } from "./api.ts";
+import { type Division, type Names, type UsagePart, partsQuery } from "./api.ts";
+import { useNames } from "./use-names.ts";
 
-const columnsOf = (whole: number): readonly Column<UsagePart>[] => [
-  { head: "Part", phone: "title", cell: ({ part }) => wordOf(part) },
+/** The model, provider or key of a line, by its name. */
+const groupNameOf = (row: UsagePart, division: Division, names: Names): string =>
+  division === "model"
+    ? (row.model ?? "unknown")
+    : division === "provider"
+      ? names.providers.get(row.provider ?? "") || row.provider || "none"
+      : (names.keys.get(row.key_id ?? "")?.name ?? row.key_id ?? "unknown");
+
+const columnsOf = (
+  whole: number,
+  division: Division | undefined,
+  names: Names,
+): readonly Column<UsagePart>[] => [
+  {
+    head: "Part",
+    phone: "title",
+    cell: (row) => (
+      <>
+        {wordOf(row.part)}
+        {division === undefined ? null : (
+          <span className={style.under}>{groupNameOf(row, division, names)}</span>
+        )}
+      </>
+    ),
+    sort: ({ part }) => wordOf(part),
+  },
   {
     head: "Quantity",
     number: true,
     phone: "when",
     cell: ({ part, quantity }) => quantityOf(part, quantity),
   },
-  { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
-  { head: "Spend", number: true, phone: "figure", cell: ({ cost }) => usd(cost) },
+  {
+    head: "Requests",
+    number: true,
+    cell: ({ requests }) => count(requests),
+    sort: ({ requests }) => requests,
+  },
+  {
+    head: "Spend",
+    number: true,
+    phone: "figure",
+    cell: ({ cost }) => usd(cost),
+    sort: ({ cost }) => cost,
+  },
   {
     head: "Share of spend",
     phone: "state",
@@ -27,9 +63,19 @@ const columnsOf = (whole: number): readonly Column<UsagePart>[] => [
   },
 ];
 
-/** What was used over a range, by disjoint part: text, cached text, pictures, sound, characters. */
-export function UsageParts({ range }: { range: RangeSearch }) {
-  const parts = useQuery(partsQuery(range));
+/**
+ * What was used over a range, by disjoint part: text, cached text, pictures, sound, characters; each
+ * by model, provider or key where that is asked.
+ */
+export function UsageParts({
+  range,
+  division,
+}: {
+  range: RangeSearch;
+  division: Division | undefined;
+}) {
+  const parts = useQuery(partsQuery(range, division));
+  const names = useNames([division]);
   return (
     <Card title="By part" flush>
       <Loaded query={parts} height={320}>
@@ -45,9 +91,13 @@ export function UsageParts({ range }: { range: RangeSearch }) {
               )}
               <Table
                 rows={rows}
-                rowKey={({ part }) => part}
+                rowKey={(row) => [row.part, row.model, row.provider, row.key_id].join(" ")}
                 caption="Usage by part"
-                columns={columnsOf(rows.reduce((sum, { cost }) => sum + cost, 0))}
+                columns={columnsOf(
+                  rows.reduce((sum, { cost }) => sum + cost, 0),
+                  division,
+                  names,
+                )}
               />
             </>
           )
