@@ -143,7 +143,8 @@ export class RecordUsageStore {
           json_each(json_set(coalesce(json_extract(detail, '$.usage'), '{}'), '$.request', 1)) as line`
         : sql`(select divided_by, document, case when cost_nano > 0 and document ->> 'credentialSource' is null
             then document ->> 'price' end as price
-            from (select cast(${divided} as text) as divided_by, cost_nano, case when position('\\u0000' in detail) = 0 then detail::json end as document
+            from (select cast(${divided} as text) as divided_by, cost_nano,
+              case when position('\\u0000' in detail) = 0 then detail::json end as document
               ${within}) as newest) as charged,
           lateral (select key, cast(value as bigint) as value from json_each_text(document -> 'usage')
             union all select 'request', 1) as line`;

@@ -163,6 +163,8 @@ async function seed(chat: DashboardScene["chat"]): Promise<void> {
     await (await chat(body, { "x-title": "Night watch", "user-agent": "night-watch/1.0" })).text();
 }
 
+const livelyTools = ["search", "read_page", "open_ticket"];
+
 const providersOf = (serving: FaultUpstream, failing: FaultUpstream): AppSettings["providers"] => {
   const model = { upstream_model: "large-v2", context_length: 131_072 };
   return [
@@ -229,9 +231,7 @@ export async function startDashboardScene(
   const isLively = livelyRows > 0;
   const [serving, failing] = await Promise.all([startFaultUpstream(), startFaultUpstream()]);
   failing.script(json(outOfOrder, { status: 500 }));
-  const tools = startMcpUpstream(
-    isLively ? ["search", "read_page", "open_ticket"].map((name) => textTool(name)) : [],
-  );
+  const tools = startMcpUpstream(livelyTools.map((name) => textTool(name)));
   let origin = "";
   const settings: Partial<AppSettings> = {
     ...(isLively ? { storageUrl: await putMigratedSqlite(directory) } : {}),
@@ -255,11 +255,7 @@ export async function startDashboardScene(
   const made = await ask("owner", "POST", "/keys", { name: "Night watch" });
   const key = textAt(made, "key");
   if (isLively) {
-    const keys = await makeLivelyKeys(ask);
-    const keyIds = [textAt(made, "data.id"), ...keys.map(([id]) => id)];
-    const teams = new Map(
-      keys.flatMap(([id, team]) => (team === undefined ? [] : [[id, team] as const])),
-    );
+    const { keyIds, teams } = await makeLivelyKeys(ask, textAt(made, "data.id"));
     await workInBatchesAndRuns(ask, { baseUrl: gateway.baseUrl, key });
     await gateway.stop();
     const { workspaceId } = organisation;

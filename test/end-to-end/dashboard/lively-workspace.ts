@@ -177,21 +177,25 @@ export async function furnish(
 }
 
 /**
- * Makes the keys that ask in a lively workspace, and returns their ids with the ids of their teams.
+ * Makes the keys that ask in a lively workspace beside its first one, and returns the ids of all
+ * with the teams of those that have one.
  */
 export async function makeLivelyKeys(
   ask: Ask,
-): Promise<(readonly [id: string, team: string | undefined])[]> {
-  const teams = new Map<string, string>();
+  firstId: string,
+): Promise<{ keyIds: string[]; teams: Map<string, string> }> {
+  const teamIds = new Map<string, string>();
   for (const team of livelyTeams)
-    teams.set(team.name, textAt(await ask("owner", "POST", "/teams", team), "id"));
+    teamIds.set(team.name, textAt(await ask("owner", "POST", "/teams", team), "id"));
   for (const email of ["developer@example.com", "member@example.com"])
-    await ask("owner", "POST", `/teams/${teams.get("Research")}/members`, { email });
-  const keys: (readonly [string, string | undefined])[] = [];
+    await ask("owner", "POST", `/teams/${teamIds.get("Research")}/members`, { email });
+  const made = { keyIds: [firstId], teams: new Map<string, string>() };
   for (const [name, team] of livelyKeys) {
-    const id = teams.get(team ?? "");
-    const body = { name, limit: 200, ...(id !== undefined && { team_id: id }) };
-    keys.push([textAt(await ask("developer", "POST", "/keys", body), "data.id"), id]);
+    const teamId = teamIds.get(team ?? "");
+    const body = { name, limit: 200, ...(teamId !== undefined && { team_id: teamId }) };
+    const id = textAt(await ask("developer", "POST", "/keys", body), "data.id");
+    made.keyIds.push(id);
+    if (teamId !== undefined) made.teams.set(id, teamId);
   }
-  return keys;
+  return made;
 }
