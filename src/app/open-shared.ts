@@ -4,7 +4,8 @@ import { type PastRequests, RateLimiter } from "../access/rate-limiter.ts";
 import type { RateTiers } from "../access/rate-tiers.ts";
 import { rateClassOf } from "../endpoints/inference/read-call.ts";
 import { SharedRateLimiter } from "../access/shared-rate-limiter.ts";
-import { loadProviderKeyUsage, SharedKeyUsage } from "../byok/provider-key-usage.ts";
+import { loadProviderKeyUsage } from "../byok/provider-key-usage.ts";
+import { SharedKeyUsage } from "../byok/shared-key-usage.ts";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { SessionPlace, SharedPlaces } from "../inference/routing/sticky-sessions.ts";
 import {

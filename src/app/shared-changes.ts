@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { IpAllowlistStore, type IpAllowlist } from "../access/ip-allowlist.ts";
-import { BudgetStore } from "../billing/budgets/budget-editor.ts";
-import { ProviderKeyStore } from "../byok/provider-key-editor.ts";
+import { BudgetStore } from "../billing/budgets/budget-store.ts";
+import { ProviderKeyStore } from "../byok/provider-key-store.ts";
 import { PresetStore } from "../identity/presets/preset-store.ts";
 import type { PresetDirectory } from "../identity/presets/preset-directory.ts";
 import { PrivacyStore } from "../identity/workspaces/privacy-store.ts";
@@ -14,7 +14,7 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import type { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import type { Account, AccountTables } from "./open-account.ts";
 import type { BlockingBudgets } from "../billing/budgets/blocking-budgets.ts";
-import type { ProviderKeyDirectory } from "../byok/provider-keys.ts";
+import type { ProviderKeyDirectory } from "../byok/provider-key-directory.ts";
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
 import type { ManagementKeyStore } from "../identity/keys/management-key-store.ts";

@@ -1,5 +1,6 @@
 import { hourMs, minuteMs, type Clock } from "../platform/kernel/clock.ts";
-import type { ProviderKey, ProviderKeyDirectory, ProviderKeys } from "./provider-keys.ts";
+import type { ProviderKey, ProviderKeys } from "./provider-keys.ts";
+import type { ProviderKeyDirectory } from "./provider-key-directory.ts";
 
 /**
  * The outcome of a probe; `unknown` where the provider could not be reached, or said nothing about

@@ -3,17 +3,15 @@ import type { CredentialUses } from "../identity/keys/credential-uses.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { createMasterKeys, KeyVault } from "../platform/vault/key-vault.ts";
 import { DataKeyStore, type DataKeyTables } from "../platform/vault/data-key-store.ts";
-import {
-  ProviderKeyEditor,
-  ProviderKeyStore,
-  type ProviderKeyTables,
-} from "./provider-key-editor.ts";
+import { ProviderKeyEditor } from "./provider-key-editor.ts";
+import { ProviderKeyStore, type ProviderKeyTables } from "./provider-key-store.ts";
 import {
   loadProviderKeyUsage,
   ProviderKeyUsage,
   type ProviderKeyUsageTables,
 } from "./provider-key-usage.ts";
-import { ProviderKeyDirectory, ProviderKeys } from "./provider-keys.ts";
+import { ProviderKeys } from "./provider-keys.ts";
+import { ProviderKeyDirectory } from "./provider-key-directory.ts";
 
 /** All database tables of provider keys. */
 export type ByokTables = DataKeyTables & ProviderKeyTables & ProviderKeyUsageTables;

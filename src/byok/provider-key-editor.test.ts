@@ -11,11 +11,8 @@ import { migrations } from "../platform/storage/migrations/index.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import { type Byok, type ByokTables, openByok } from "./open-byok.ts";
-import {
-  ProviderKeyEditor,
-  type ProviderKeyReference,
-  ProviderKeyStore,
-} from "./provider-key-editor.ts";
+import { ProviderKeyEditor, type ProviderKeyReference } from "./provider-key-editor.ts";
+import { ProviderKeyStore } from "./provider-key-store.ts";
 import type { ProviderKey } from "./provider-keys.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-byok-"));

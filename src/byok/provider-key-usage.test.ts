@@ -9,10 +9,10 @@ import { SharedState } from "../platform/shared-state/shared-state.ts";
 import {
   ProviderKeyUsage,
   heldMs,
-  SharedKeyUsage,
   type KeyUse,
   type SharedKeyUsageOptions,
 } from "./provider-key-usage.ts";
+import { SharedKeyUsage } from "./shared-key-usage.ts";
 import type { ProviderKey } from "./provider-keys.ts";
 
 type Channel = SharedKeyUsageOptions["channel"];

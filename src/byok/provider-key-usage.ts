@@ -41,7 +41,7 @@ interface Lease extends KeyUse {
 const poolWindowHours = 24;
 
 /** The spending of a key at a moment, and the part of it by workspaces other than its owner. */
-interface UsedOfKey {
+export interface UsedOfKey {
   keyId: string;
   atMs: number;
   totalNano: bigint;
@@ -49,20 +49,20 @@ interface UsedOfKey {
 }
 
 /** The most that requests in progress at one gateway may spend of a key. */
-interface HeldOfKey {
+export interface HeldOfKey {
   totalNano: bigint;
   poolNano: bigint;
 }
 
 /** Receives what other gateways have to know; absent where there are none. */
-interface UsageListener {
+export interface UsageListener {
   used(used: UsedOfKey): void;
   /** Called only for keys that a quota or a daily limit bounds. */
   held(keyId: string, held: HeldOfKey): void;
 }
 
 /** Returns what other gateways hold of a key. */
-interface HeldElsewhere {
+export interface HeldElsewhere {
   heldOf(keyId: string): HeldOfKey;
 }
 
@@ -269,17 +269,11 @@ export async function loadProviderKeyUsage(
   }
 }
 
-const [usedChannel, heldChannel] = ["key-used", "key-held"];
-
 /**
  * Milliseconds for which a gateway's report of its holds is valid. It repeats the report within
  * that time.
  */
 export const heldMs = 60_000;
-
-interface HeldReport extends HeldOfKey {
-  untilMs: number;
-}
 
 /** Options of the shared usage. */
 export interface SharedKeyUsageOptions {
@@ -292,122 +286,4 @@ export interface SharedKeyUsageOptions {
   reload(usage: ProviderKeyUsage): Promise<void>;
   /** Called when the usage could not be read; counting continues without it. */
   onError(error: unknown): void;
-}
-
-/**
- * Shares what each of several gateways uses and holds of callers' own provider keys, by announcing
- * it as it happens. A quota can be exceeded by what gateways admit before they receive each other's
- * announcements, which takes some milliseconds. A gateway that missed announcements reads the
- * database.
- */
-export class SharedKeyUsage implements UsageListener, HeldElsewhere {
-  private readonly options: SharedKeyUsageOptions;
-  /** What other gateways reported, by key and gateway. */
-  private readonly reports = new Map<string, Map<string, HeldReport>>();
-  /**
-   * Spending on any gateway that was reported while the database is being read; undefined
-   * otherwise.
-   */
-  private meanwhile: UsedOfKey[] | undefined;
-  /** Whether announcements may have been missed since the read in progress began. */
-  private isOutdated = false;
-  private timer: ReturnType<typeof setInterval> | undefined;
-
-  constructor(options: SharedKeyUsageOptions) {
-    this.options = options;
-  }
-
-  /** Starts to announce and to listen. */
-  start(): void {
-    const { usage, channel } = this.options;
-    usage.share(this, this);
-    channel.on(usedChannel, (message) => this.receiveUsed(message));
-    channel.on(heldChannel, (message) => this.receiveHeld(message));
-    channel.onListening(() => void this.readAgain());
-    this.timer = setInterval(() => this.announceHeld(), heldMs / 3);
-  }
-
-  stop(): void {
-    clearInterval(this.timer);
-  }
-
-  used(used: UsedOfKey): void {
-    this.meanwhile?.push(used);
-    this.options.channel.publish(
-      usedChannel,
-      [used.keyId, used.atMs, used.totalNano, used.poolNano].join(" "),
-    );
-  }
-
-  held(keyId: string, { totalNano, poolNano }: HeldOfKey): void {
-    this.options.channel.publish(
-      heldChannel,
-      [this.options.nodeId, keyId, totalNano, poolNano].join(" "),
-    );
-  }
-
-  heldOf(keyId: string): HeldOfKey {
-    const sum = { totalNano: 0n, poolNano: 0n };
-    const nowMs = this.options.clock.monotonicMs();
-    for (const { totalNano, poolNano, untilMs } of this.reports.get(keyId)?.values() ?? []) {
-      if (untilMs <= nowMs) continue;
-      sum.totalNano += totalNano;
-      sum.poolNano += poolNano;
-    }
-    return sum;
-  }
-
-  /** Repeats what is held, so that the report stays valid. */
-  announceHeld(): void {
-    for (const [keyId, held] of this.options.usage.heldHere()) this.held(keyId, held);
-  }
-
-  /**
-   * Reads the usage again: what was announced before this gateway listened is in the database, or
-   * on its way there.
-   */
-  async readAgain(): Promise<void> {
-    if (this.meanwhile !== undefined) {
-      this.isOutdated = true;
-      return;
-    }
-    this.isOutdated = false;
-    this.meanwhile = [];
-    try {
-      await this.options.reload(this.options.usage);
-      // What was written during the read may be counted twice, which errs on the safe side.
-      for (const used of this.meanwhile) this.options.usage.countUsed(used);
-    } catch (error) {
-      this.options.onError(error);
-    } finally {
-      this.meanwhile = undefined;
-    }
-    if (this.isOutdated) await this.readAgain();
-  }
-
-  private receiveUsed(message: string): void {
-    const [keyId = "", atMs, totalNano = "0", poolNano = "0"] = message.split(" ");
-    const used = {
-      keyId,
-      atMs: Number(atMs),
-      totalNano: BigInt(totalNano),
-      poolNano: BigInt(poolNano),
-    };
-    this.meanwhile?.push(used);
-    this.options.usage.countUsed(used);
-  }
-
-  private receiveHeld(message: string): void {
-    const [nodeId = "", keyId = "", totalNano = "0", poolNano = "0"] = message.split(" ");
-    const ofKey = this.reports.get(keyId) ?? new Map<string, HeldReport>();
-    const report = {
-      totalNano: BigInt(totalNano),
-      poolNano: BigInt(poolNano),
-      untilMs: this.options.clock.monotonicMs() + heldMs,
-    };
-    if (report.totalNano === 0n) ofKey.delete(nodeId);
-    else ofKey.set(nodeId, report);
-    if (ofKey.size === 0) this.reports.delete(keyId);
-    else this.reports.set(keyId, ofKey);
-  }
 }

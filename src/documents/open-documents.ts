@@ -5,13 +5,11 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import type { Leases } from "../platform/shared-state/shared-leases.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { Metrics } from "../platform/telemetry/metrics.ts";
-import { DocumentConverter, type ConverterPoolOptions } from "./converter/converter-pool.ts";
+import type { ConverterPoolOptions } from "./converter/converter-pool.ts";
+import { DocumentConverter } from "./converter/document-converter.ts";
 import { documentCredentialLookup, type OwnKeyOf } from "./jobs/ask-parser.ts";
-import {
-  DocumentJobRetention,
-  DocumentJobStore,
-  type DocumentJobTables,
-} from "./jobs/document-job-store.ts";
+import { DocumentJobStore, type DocumentJobTables } from "./jobs/document-job-store.ts";
+import { DocumentJobRetention } from "./jobs/document-job-retention.ts";
 import { DocumentJobRunner, DocumentJobs } from "./jobs/document-jobs.ts";
 
 /** The parts that process documents, ready to start. */

@@ -9,7 +9,8 @@ import { type Passing, PassingSet } from "../platform/kernel/passing.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { ServedRequest, Reply, type Answer } from "./request-context.ts";
 import { BodyMemory } from "./body-memory.ts";
-import { OpenSockets, type SocketData } from "./sockets/client-socket.ts";
+import type { SocketData } from "./sockets/client-socket.ts";
+import { OpenSockets } from "./sockets/open-sockets.ts";
 import { SocketUpgrade } from "./sockets/socket-upgrade.ts";
 
 /**

@@ -2,7 +2,8 @@ import type { Kysely } from "kysely";
 import { AccountBook } from "../../src/billing/ledger/account-book.ts";
 import type { SpentBy } from "../../src/billing/budgets/budget-watch.ts";
 import type { BlockingBudgets } from "../../src/billing/budgets/blocking-budgets.ts";
-import { GrantStore, grantInsert, Grants } from "../../src/billing/credits/grants.ts";
+import { grantInsert, Grants } from "../../src/billing/credits/grants.ts";
+import { GrantStore } from "../../src/billing/credits/grant-store.ts";
 import { LedgerStore, type LedgerTables } from "../../src/billing/ledger/ledger-store.ts";
 import {
   AccountReadings,
@@ -14,7 +15,7 @@ import { NodeLease } from "../../src/billing/ledger/shared/node-lease.ts";
 import { SharedAccounts } from "../../src/billing/ledger/shared/shared-accounts.ts";
 import { SharedLedger } from "../../src/billing/ledger/shared/shared-ledger.ts";
 import { ledgerAdds, transferInsert } from "../../src/billing/ledger/transfer.ts";
-import { Withdrawals } from "../../src/billing/credits/open-credits.ts";
+import { Withdrawals } from "../../src/billing/credits/withdrawals.ts";
 import type { Clock } from "../../src/platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../src/platform/shared-state/shared-state-error.ts";
 import type { SharedPart } from "../../src/platform/shared-state/shared-state.ts";

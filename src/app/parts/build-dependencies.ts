@@ -1,6 +1,7 @@
 import type { Dependencies } from "../../endpoints/dependencies.ts";
 import { withDoor } from "../../endpoints/runs/run-door.ts";
-import { PriceHistory, RouteHistory } from "../../inference/catalog/catalog-history.ts";
+import { RouteHistory } from "../../inference/catalog/route-history.ts";
+import { PriceHistory } from "../../inference/catalog/price-history.ts";
 import type { CatalogModel, CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerTrial } from "../../inference/pipeline/unbilled-requests.ts";
 import { findModel } from "../../inference/routing/resolve-models.ts";

@@ -36,11 +36,8 @@ import type { ResponseServices } from "../../endpoints/inference/tools/responses
 import { runBackground } from "../../endpoints/inference/responses/run-background.ts";
 import { BackgroundRunner } from "../../inference/responses/background-runner.ts";
 import { JobStore, type RunBackground } from "../../inference/responses/job-store.ts";
-import {
-  ResponseRetention,
-  ResponseStore,
-  type ResponseTables,
-} from "../../inference/responses/response-store.ts";
+import { ResponseStore, type ResponseTables } from "../../inference/responses/response-store.ts";
+import { ResponseRetention } from "../../inference/responses/response-retention.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Account } from "../open-account.ts";

@@ -11,7 +11,8 @@ import type { DocumentJobTables } from "../../documents/jobs/document-job-store.
 import type { BatchTables } from "../../batches/batch.ts";
 import { batchResultInsert } from "../../batches/line-store.ts";
 import type { FileTables } from "../../files/file-store.ts";
-import type { PriceTables, RouteHistoryTables } from "../../inference/catalog/catalog-history.ts";
+import type { RouteHistoryTables } from "../../inference/catalog/route-history.ts";
+import type { PriceTables } from "../../inference/catalog/price-history.ts";
 import {
   type ResponseTables,
   storedResponseInserts,

@@ -9,8 +9,10 @@ import type { UserStore } from "../../identity/people/user-store.ts";
 import type { TeamStore } from "../../identity/teams/team-store.ts";
 import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import { AlertStore, type AlertTables } from "./alert-store.ts";
-import { BudgetEditor, BudgetStore, type BudgetTables } from "./budget-editor.ts";
-import { BudgetWatch, DeliveryRunner, type SpentBy } from "./budget-watch.ts";
+import { BudgetEditor } from "./budget-editor.ts";
+import { BudgetStore, type BudgetTables } from "./budget-store.ts";
+import { BudgetWatch, type SpentBy } from "./budget-watch.ts";
+import { DeliveryRunner } from "./delivery-runner.ts";
 import type { BlockingBudgets } from "./blocking-budgets.ts";
 import type { Budget } from "./budget.ts";
 

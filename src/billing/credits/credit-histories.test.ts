@@ -19,12 +19,13 @@ import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { AccountBook, balanceOf } from "../ledger/account-book.ts";
-import { GrantStore, grantInsert, Grants } from "./grants.ts";
+import { grantInsert, Grants } from "./grants.ts";
+import { GrantStore } from "./grant-store.ts";
 import { LedgerStore, type LedgerTables } from "../ledger/ledger-store.ts";
 import { Ledger } from "../ledger/ledger.ts";
 import { monthOf } from "../ledger/month.ts";
 import { ledgerAdds, transferInsert } from "../ledger/transfer.ts";
-import { Withdrawals } from "./open-credits.ts";
+import { Withdrawals } from "./withdrawals.ts";
 
 /**
  * Histories that share a database, each in a workspace of its own: what is loaded after a crash

@@ -4,7 +4,7 @@ import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { AccountBook, addFresh } from "./account-book.ts";
 import { type AllocatedTables, loadAllocated } from "../allocations/allocated-rows.ts";
 import { type ClosedTables, transferColumns, type TransferRow } from "./closed/closed-books.ts";
-import type { GrantTables } from "../credits/grants.ts";
+import type { GrantTables } from "../credits/grant-store.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
 import { bucketAccount, chargeTransferIds, type Bucket } from "./transfer.ts";
 

@@ -1,4 +1,3 @@
-import type { Kysely } from "kysely";
 import { hourMs } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import type { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
@@ -7,14 +6,9 @@ import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { balanceOf } from "../ledger/account-book.ts";
 import { monthOf, type Month } from "../ledger/month.ts";
 import { nanoFromCents, quoteOf } from "./cents.ts";
-import type { PaidOrders } from "./checkouts.ts";
+import type { PaidOrders } from "./paid-orders.ts";
 import { PaymentError, type Buyer, type Order } from "./orders.ts";
-import {
-  auditRows,
-  type AutomaticRow,
-  type PaymentBooks,
-  type PaymentTables,
-} from "./payment-store.ts";
+import { auditRows, type PaymentBooks } from "./payment-store.ts";
 import {
   lastFailureOf,
   orderKey,
@@ -22,6 +16,7 @@ import {
   type StripeClient,
   type StripePayment,
 } from "./stripe-client.ts";
+import type { AutomaticStore } from "./automatic-store.ts";
 
 /**
  * Milliseconds for which a charge may be requested again with its idempotency key. Stripe forgets
@@ -221,7 +216,7 @@ const chargedCents = (orders: readonly Order[]): number =>
  * The terms that a workspace agreed to: below the threshold the card is charged, up to the ceiling
  * of a month.
  */
-interface AutomaticTerms {
+export interface AutomaticTerms {
   workspaceId: string;
   /** Whether it is for real money, as opposed to test mode. */
   live: boolean;
@@ -241,107 +236,4 @@ export interface AutomaticTopUp extends AutomaticTerms {
   enabled: boolean;
   /** The reason why no further top-up is tried; null while they are active. */
   stopped: { atMs: number; reason: string } | null;
-}
-
-const fromRow = (row: AutomaticRow): AutomaticTopUp => ({
-  workspaceId: row.workspace_id,
-  live: row.live === 1,
-  enabled: row.enabled === 1,
-  thresholdCents: row.threshold_cents,
-  creditCents: row.credit_cents,
-  monthlyMaxCents: row.monthly_max_cents,
-  card: { id: row.payment_method_id, label: row.card },
-  consentedAtMs: row.consented_at_ms,
-  consentedBy: row.consented_by,
-  stopped:
-    row.stopped_at_ms === null
-      ? null
-      : { atMs: row.stopped_at_ms, reason: row.stopped_reason ?? "" },
-});
-
-/** Stores agreements on automatic top-ups. */
-export class AutomaticStore {
-  private readonly database: Kysely<PaymentTables>;
-
-  constructor(database: Kysely<PaymentTables>) {
-    this.database = database;
-  }
-
-  async find(workspaceId: string): Promise<AutomaticTopUp | undefined> {
-    const row = await this.database
-      .selectFrom("payment_automatic")
-      .selectAll()
-      .where("workspace_id", "=", workspaceId)
-      .executeTakeFirst();
-    return row && fromRow(row);
-  }
-
-  /** Returns the active ones of this mode. */
-  async active(live: boolean): Promise<AutomaticTopUp[]> {
-    const rows = await this.database
-      .selectFrom("payment_automatic")
-      .selectAll()
-      .where("enabled", "=", 1)
-      .where("stopped_at_ms", "is", null)
-      .where("live", "=", live ? 1 : 0)
-      .execute();
-    return rows.map(fromRow);
-  }
-
-  /** Turns them on as agreed. Earlier agreements stay in the list of consents. */
-  async agree(terms: AutomaticTerms): Promise<void> {
-    const values = {
-      live: terms.live ? 1 : 0,
-      enabled: 1,
-      threshold_cents: terms.thresholdCents,
-      credit_cents: terms.creditCents,
-      monthly_max_cents: terms.monthlyMaxCents,
-      payment_method_id: terms.card.id,
-      card: terms.card.label,
-      consented_at_ms: terms.consentedAtMs,
-      consented_by: terms.consentedBy,
-      stopped_at_ms: null,
-      stopped_reason: null,
-    };
-    await this.database.transaction().execute(async (transaction) => {
-      await transaction
-        .insertInto("payment_consents")
-        .values({
-          workspace_id: terms.workspaceId,
-          at_ms: terms.consentedAtMs,
-          by_id: terms.consentedBy,
-          terms: JSON.stringify(terms),
-        })
-        .execute();
-      await transaction
-        .insertInto("payment_automatic")
-        .values({ workspace_id: terms.workspaceId, ...values })
-        .onConflict((conflict) => conflict.column("workspace_id").doUpdateSet(values))
-        .execute();
-    });
-  }
-
-  /** Turns them off; returns whether they were on. */
-  async turnOff(workspaceId: string): Promise<boolean> {
-    const { numUpdatedRows } = await this.database
-      .updateTable("payment_automatic")
-      .set({ enabled: 0 })
-      .where("workspace_id", "=", workspaceId)
-      .where("enabled", "=", 1)
-      .executeTakeFirst();
-    return numUpdatedRows > 0n;
-  }
-
-  /** Stops automatic top-ups until a person agrees again. */
-  async stop(
-    workspaceId: string,
-    { atMs, reason }: { atMs: number; reason: string },
-  ): Promise<void> {
-    await this.database
-      .updateTable("payment_automatic")
-      .set({ stopped_at_ms: atMs, stopped_reason: reason })
-      .where("workspace_id", "=", workspaceId)
-      .where("stopped_at_ms", "is", null)
-      .execute();
-  }
 }

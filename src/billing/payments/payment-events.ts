@@ -1,7 +1,7 @@
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import type { AutomaticTopUps } from "./automatic-top-ups.ts";
-import type { PaidOrders } from "./checkouts.ts";
+import type { PaidOrders } from "./paid-orders.ts";
 import {
   reversalStateOf,
   type Reversal,

@@ -7,12 +7,8 @@ import type { CommitUnit, InsertStatement } from "../../platform/storage/commit-
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { PaymentSettings } from "./cents.ts";
 import type { Reversal, ReversalKind, ReversalState, KnownReversal } from "./reversals.ts";
-import {
-  documentFromRow,
-  type DocumentSeries,
-  type IssuedDocument,
-  type OrderStore,
-} from "./orders.ts";
+import { documentFromRow, type DocumentSeries, type IssuedDocument } from "./orders.ts";
+import type { OrderStore } from "./order-store.ts";
 import type { EventOutcome, PaymentEvent } from "./payment-events.ts";
 
 /** The reversals of a paid order, and how far its balance and documents have followed them. */

@@ -1,5 +1,5 @@
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { Withdrawals } from "../credits/open-credits.ts";
+import type { Withdrawals } from "../credits/withdrawals.ts";
 import { nanoFromCents, type Quote } from "./cents.ts";
 import {
   documentValues,

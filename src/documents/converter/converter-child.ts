@@ -1,6 +1,7 @@
 import { setPriority } from "node:os";
 import { MissingPart, type ConversionReport, type ConversionTask } from "./converter-messages.ts";
-import { convert, Recognizer } from "./convert.ts";
+import { convert } from "./convert.ts";
+import { Recognizer } from "./recognizer.ts";
 
 /**
  * Entry point of a child process that converts untrusted files, so that a decoder that crashes,

@@ -1,5 +1,4 @@
 import { sql, type Kysely } from "kysely";
-import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Leases } from "../../platform/shared-state/shared-leases.ts";
 
@@ -305,56 +304,3 @@ const jobOf = (row: Head): DocumentJob => ({
   failure: row.failure === null ? null : (JSON.parse(row.failure) as ParseFailure),
   failureTold: row.failure_told === 1,
 });
-
-/** Milliseconds for which a result can be fetched, and a key means the same job. */
-const keptMs = dayMs;
-
-/** Jobs that one statement deletes: each may hold megabytes, and settlements wait behind it. */
-const deleteStepJobs = 20;
-
-/**
- * Deletes document jobs a day after their end, so that documents are kept no longer than needed.
- */
-export class DocumentJobRetention {
-  private readonly options: {
-    jobs: DocumentJobStore;
-    clock: Clock;
-    onPurged(): void;
-    onError(error: unknown): void;
-    /**
-     * Returns whether this gateway, among several on the database, runs the jobs that run once;
-     * absent where there is one.
-     */
-    isLeader?: (() => boolean) | undefined;
-  };
-  private timer: ReturnType<typeof setInterval> | undefined;
-  private running: Promise<void> = Promise.resolve();
-
-  constructor(options: DocumentJobRetention["options"]) {
-    this.options = options;
-  }
-
-  /** Starts to purge every hour. */
-  start(): void {
-    this.timer = setInterval(() => {
-      if (this.options.isLeader?.() === false) return;
-      this.running = this.purge().then(
-        () => this.options.onPurged(),
-        (error: unknown) => this.options.onError(error),
-      );
-    }, hourMs);
-  }
-
-  /** Deletes everything that is due. */
-  async purge(): Promise<void> {
-    const { jobs, clock } = this.options;
-    const beforeMs = clock.nowMs() - keptMs;
-    while ((await jobs.deleteEndedBefore({ beforeMs, limit: deleteStepJobs })) === deleteStepJobs);
-  }
-
-  /** Stops; resolves when a purge in progress has ended. */
-  stop(): Promise<void> {
-    clearInterval(this.timer);
-    return this.running;
-  }
-}

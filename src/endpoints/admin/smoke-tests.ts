@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import type { SmokeResult } from "../../insights/health/smoke-tests.ts";
+import type { SmokeResult } from "../../insights/health/smoke-store.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { accountBodyBytesMax, plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
-import type { PriceChange } from "../../inference/catalog/catalog-history.ts";
+import type { PriceChange } from "../../inference/catalog/price-history.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { modelByEncodedId } from "./models.ts";
 import { catalogEndpoint, routesOf, subRoute, type Telling } from "./sub-route.ts";

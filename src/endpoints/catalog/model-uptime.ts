@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { uptimeDays, type UptimeDay } from "../../inference/catalog/catalog-history.ts";
+import { uptimeDays, type UptimeDay } from "../../inference/catalog/route-history.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { modelByEncodedId } from "./models.ts";

@@ -3,7 +3,7 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { UptimeDay } from "../../inference/catalog/catalog-history.ts";
+import type { UptimeDay } from "../../inference/catalog/route-history.ts";
 import { type IncidentNotice, noticeStates } from "../../insights/health/incident-notices.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";

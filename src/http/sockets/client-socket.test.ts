@@ -1,12 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { ServerWebSocket } from "bun";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import {
-  type ClientSocket,
-  OpenSockets,
-  type SocketData,
-  type SocketSession,
-} from "./client-socket.ts";
+import type { ClientSocket, SocketData, SocketSession } from "./client-socket.ts";
+import { OpenSockets } from "./open-sockets.ts";
 
 /** The platform's side of a socket, whose client reads when the test says so. */
 class Platform {

@@ -3,7 +3,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { startGateway, type TestGateway } from "../../../test/support/gateway.ts";
 import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
-import { RouteHistory, uptimeDays } from "./catalog-history.ts";
+import { RouteHistory, uptimeDays } from "./route-history.ts";
 
 const clock = new FakeClock();
 const today = Math.floor(clock.nowMs() / dayMs);

@@ -3,13 +3,10 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
 import { succeedsWithin } from "../../platform/kernel/within-time.ts";
-import { ActiveJob, type RunBackground, type StopReason, type JobStore } from "./job-store.ts";
-import {
-  framesOf,
-  type EventLog,
-  type ResponseEvent,
-  type NewResponse,
-} from "./stored-response.ts";
+import type { RunBackground, StopReason, JobStore } from "./job-store.ts";
+import { ActiveJob } from "./active-job.ts";
+import { framesOf, type ResponseEvent, type NewResponse } from "./stored-response.ts";
+import type { EventLog } from "./event-log.ts";
 import type { ResponseStore } from "./response-store.ts";
 
 /**

@@ -12,7 +12,7 @@ import {
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
-import { ResponseRetention } from "./response-store.ts";
+import { ResponseRetention } from "./response-retention.ts";
 
 const id = responseId(1);
 

@@ -1,7 +1,7 @@
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import type { JobReport } from "./job-registry.ts";
 import type { RoutingState } from "./provider-health.ts";
-import type { SmokeResult } from "./smoke-tests.ts";
+import type { SmokeResult } from "./smoke-store.ts";
 import { healthThresholds, smokeCadence } from "./thresholds.ts";
 import type { TrafficSums } from "./traffic.ts";
 

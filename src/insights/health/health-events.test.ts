@@ -6,7 +6,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { openInsightStorage } from "../../../test/support/generation-records.ts";
 import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { HealthEvents } from "./health-events.ts";
-import { ProviderStates } from "./provider-health.ts";
+import { ProviderStates } from "./provider-states.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-events-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { openInsightStorage } from "../../../test/support/generation-records.ts";
 import { dayMs, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
-import { type SmokeAnswer, SmokeStore, SmokeTests, lastDailyRun } from "./smoke-tests.ts";
+import { type SmokeAnswer, SmokeTests, lastDailyRun } from "./smoke-tests.ts";
+import { SmokeStore } from "./smoke-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-smoke-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { attemptOf, recordOf } from "../../../test/support/generation-records.ts";
 import { minuteMs, dayMs } from "../../platform/kernel/clock.ts";
-import { Traffic, ProviderBudgets } from "./traffic.ts";
+import { Traffic } from "./traffic.ts";
+import { ProviderBudgets } from "./provider-budgets.ts";
 
 test("traffic sums cover the last hour by minute", () => {
   const clock = new FakeClock();

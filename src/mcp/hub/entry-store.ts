@@ -1,16 +1,16 @@
 import { sql, type Expression, type Kysely, type SqlBool, type Transaction } from "kysely";
-import {
-  EntryFiles,
-  type Entry,
-  type EntryContent,
-  type EntryKind,
-  type FileBundle,
-  type HubCaller,
-  type ReviewStatus,
-  type SkillFile,
-  type Visibility,
-  type HubTables,
+import type {
+  Entry,
+  EntryContent,
+  EntryKind,
+  FileBundle,
+  HubCaller,
+  ReviewStatus,
+  SkillFile,
+  Visibility,
+  HubTables,
 } from "./entry.ts";
+import { EntryFiles } from "./entry-files.ts";
 import type { SearchIndex } from "./search-index.ts";
 
 /**

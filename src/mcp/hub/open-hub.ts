@@ -23,9 +23,9 @@ import {
   readSkill,
   titleIn,
   zipOf,
-  DocumentFetcher,
   type ArchiveFile,
 } from "./skill-document.ts";
+import { DocumentFetcher } from "./document-fetcher.ts";
 
 /** The most characters of a body. */
 export const bodyCharactersMax = 100_000;

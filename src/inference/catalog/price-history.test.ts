@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { acme, startGateway, type TestGateway } from "../../../test/support/gateway.ts";
 import { migratedDatabase } from "../../../test/support/postgres.ts";
-import { PriceHistory } from "./catalog-history.ts";
+import { PriceHistory } from "./price-history.ts";
 
 const engines: readonly [string, () => Promise<{ storageUrl?: string }>][] = [
   ["SQLite", () => Promise.resolve({})],

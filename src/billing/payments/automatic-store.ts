@@ -1,0 +1,106 @@
+import type { Kysely } from "kysely";
+import type { AutomaticRow, PaymentTables } from "./payment-store.ts";
+import type { AutomaticTerms, AutomaticTopUp } from "./automatic-top-ups.ts";
+
+const fromRow = (row: AutomaticRow): AutomaticTopUp => ({
+  workspaceId: row.workspace_id,
+  live: row.live === 1,
+  enabled: row.enabled === 1,
+  thresholdCents: row.threshold_cents,
+  creditCents: row.credit_cents,
+  monthlyMaxCents: row.monthly_max_cents,
+  card: { id: row.payment_method_id, label: row.card },
+  consentedAtMs: row.consented_at_ms,
+  consentedBy: row.consented_by,
+  stopped:
+    row.stopped_at_ms === null
+      ? null
+      : { atMs: row.stopped_at_ms, reason: row.stopped_reason ?? "" },
+});
+
+/** Stores agreements on automatic top-ups. */
+export class AutomaticStore {
+  private readonly database: Kysely<PaymentTables>;
+
+  constructor(database: Kysely<PaymentTables>) {
+    this.database = database;
+  }
+
+  async find(workspaceId: string): Promise<AutomaticTopUp | undefined> {
+    const row = await this.database
+      .selectFrom("payment_automatic")
+      .selectAll()
+      .where("workspace_id", "=", workspaceId)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /** Returns the active ones of this mode. */
+  async active(live: boolean): Promise<AutomaticTopUp[]> {
+    const rows = await this.database
+      .selectFrom("payment_automatic")
+      .selectAll()
+      .where("enabled", "=", 1)
+      .where("stopped_at_ms", "is", null)
+      .where("live", "=", live ? 1 : 0)
+      .execute();
+    return rows.map(fromRow);
+  }
+
+  /** Turns them on as agreed. Earlier agreements stay in the list of consents. */
+  async agree(terms: AutomaticTerms): Promise<void> {
+    const values = {
+      live: terms.live ? 1 : 0,
+      enabled: 1,
+      threshold_cents: terms.thresholdCents,
+      credit_cents: terms.creditCents,
+      monthly_max_cents: terms.monthlyMaxCents,
+      payment_method_id: terms.card.id,
+      card: terms.card.label,
+      consented_at_ms: terms.consentedAtMs,
+      consented_by: terms.consentedBy,
+      stopped_at_ms: null,
+      stopped_reason: null,
+    };
+    await this.database.transaction().execute(async (transaction) => {
+      await transaction
+        .insertInto("payment_consents")
+        .values({
+          workspace_id: terms.workspaceId,
+          at_ms: terms.consentedAtMs,
+          by_id: terms.consentedBy,
+          terms: JSON.stringify(terms),
+        })
+        .execute();
+      await transaction
+        .insertInto("payment_automatic")
+        .values({ workspace_id: terms.workspaceId, ...values })
+        .onConflict((conflict) => conflict.column("workspace_id").doUpdateSet(values))
+        .execute();
+    });
+  }
+
+  /** Turns them off; returns whether they were on. */
+  async turnOff(workspaceId: string): Promise<boolean> {
+    const { numUpdatedRows } = await this.database
+      .updateTable("payment_automatic")
+      .set({ enabled: 0 })
+      .where("workspace_id", "=", workspaceId)
+      .where("enabled", "=", 1)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  /** Stops automatic top-ups until a person agrees again. */
+  async stop(
+    workspaceId: string,
+    { atMs, reason }: { atMs: number; reason: string },
+  ): Promise<void> {
+    await this.database
+      .updateTable("payment_automatic")
+      .set({ stopped_at_ms: atMs, stopped_reason: reason })
+      .where("workspace_id", "=", workspaceId)
+      .where("stopped_at_ms", "is", null)
+      .execute();
+  }
+}

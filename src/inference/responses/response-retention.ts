@@ -1,0 +1,59 @@
+import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
+import type { ResponseStore } from "./response-store.ts";
+
+/**
+ * Responses that one statement deletes: each may hold megabytes, and settlements wait behind it.
+ */
+const deleteStepResponses = 100;
+
+/** Deletes stored responses, and their events, that are past their retention. */
+export class ResponseRetention {
+  private readonly options: {
+    responses: ResponseStore;
+    clock: Clock;
+    keepDays: number;
+    onError(error: unknown): void;
+    /** Called after each successful purge. */
+    onPurged?(): void;
+    /**
+     * Returns whether this gateway, among several on the database, runs the jobs that run once;
+     * absent where there is one.
+     */
+    isLeader?: (() => boolean) | undefined;
+  };
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(options: ResponseRetention["options"]) {
+    this.options = options;
+  }
+
+  /**
+   * Starts to purge every hour, for the first time after an hour, so that a start is not slowed.
+   */
+  start(): void {
+    this.timer = setInterval(() => {
+      if (this.options.isLeader?.() === false) return;
+      this.running = this.purge().then(
+        () => this.options.onPurged?.(),
+        (error: unknown) => this.options.onError(error),
+      );
+    }, hourMs);
+  }
+
+  /** Deletes everything that is due. */
+  async purge(): Promise<void> {
+    const { responses, clock, keepDays } = this.options;
+    const beforeMs = clock.nowMs() - keepDays * dayMs;
+    while (
+      (await responses.deleteBefore({ beforeMs, limit: deleteStepResponses })) ===
+      deleteStepResponses
+    );
+  }
+
+  /** Stops; resolves when a purge in progress has ended. */
+  stop(): Promise<void> {
+    clearInterval(this.timer);
+    return this.running;
+  }
+}
