@@ -125,7 +125,7 @@ describe("a stream whose content is late", () => {
         "data",
       );
     const isRecorded = async (): Promise<boolean> => (await records()).length > 0;
-    await until(isRecorded, { patienceMs: 20_000, what: "the request is recorded" });
+    await until(isRecorded, { patienceMs: 60_000, what: "the request is recorded" });
     expect(await records()).toHaveLength(1);
     gate.open();
   });

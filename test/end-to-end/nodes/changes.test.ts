@@ -10,7 +10,7 @@ import { startNodes, type Nodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 /** A change is in force everywhere within a second, where the machine has nothing else to do. */
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 
 describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () => {
   let nodes: Nodes;

@@ -142,12 +142,12 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
     const [run, count] = [await runOf(), await checks()];
     await withAllHeld(async () => {
       const haveChecked = async () => (await checks()) > count + 4;
-      await until(haveChecked, { patienceMs: 30_000, what: "both gateways have checked again" });
+      await until(haveChecked, { patienceMs: 60_000, what: "both gateways have checked again" });
       const commands = client.multi().flushall();
       for (const [name, leftMs, dump] of dumps) commands.restore(name, Math.max(leftMs, 1), dump);
       await commands.exec();
       const isAnother = async () => (await runOf()) !== run;
-      await until(isAnother, { patienceMs: 30_000, what: "another run begins" });
+      await until(isAnother, { patienceMs: 60_000, what: "another run begins" });
       expect(await decisionOf(nodes.gateways[1])).toBe(402);
     });
     expect(nodes.upstream.requests).toHaveLength(1);

@@ -75,7 +75,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
     }
     const rest = 1 - 0.3 - 2 * costUsd;
     await until(async () => (await open(gatewayOf(0), key, { limit: rest })).status === 200, {
-      patienceMs: 20_000,
+      patienceMs: 60_000,
       what: "the rest of the ended runs is back",
     });
     expect((await open(gatewayOf(1), key, { limit: 0.001 })).status).toBe(402);
@@ -122,7 +122,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
         ).json();
         return nano(at(shown, "data.spent")) === nano(limit);
       },
-      { patienceMs: 30_000, what: "the run is spent" },
+      { patienceMs: 60_000, what: "the run is spent" },
     );
     const shown: unknown = await (
       await ask(gatewayOf(1), key, { method: "GET", path: `/runs/${textAt(run, "data.id")}` })
@@ -174,7 +174,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
         },
       );
     await until(async () => (await askAs(1, "probe")) === 402, {
-      patienceMs: 20_000,
+      patienceMs: 60_000,
       what: "both gateways know the budget",
     });
     const customers = ["anna", "ben", "carla"];

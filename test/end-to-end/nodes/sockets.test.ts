@@ -66,7 +66,7 @@ describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
     for (const gateway of nodes.gateways) {
       const isKnown = async (): Promise<boolean> =>
         Math.abs((await spentBy(gateway, key)) - responses * voiceCost) < 1e-9;
-      await until(isKnown, { patienceMs: 30_000, what: "both know what was spent" });
+      await until(isKnown, { patienceMs: 60_000, what: "both know what was spent" });
     }
   }, 240_000);
 
@@ -94,7 +94,7 @@ describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
     expect(await other.create(ask)).toMatchObject({ status: "completed" });
     await manage(first, `/keys/${hash}`, { method: "DELETE" });
     const isRefused = async (): Promise<boolean> => (await other.create(ask))["status"] === 401;
-    await until(isRefused, { patienceMs: 30_000, what: "the socket's next frame is refused" });
+    await until(isRefused, { patienceMs: 60_000, what: "the socket's next frame is refused" });
     one.close();
     other.close();
   }, 240_000);

@@ -79,7 +79,7 @@ test("a reload serves a renewed certificate, and open connections go on", async 
   writeFileSync(key, await Bun.file(renewed.key).text());
   gateway.child.kill("SIGHUP");
   await until(async () => (await askWith(renewedText)) === 200, {
-    patienceMs: 30_000,
+    patienceMs: 60_000,
     what: "the renewed certificate is served",
   });
   expect(await askWith(firstText)).toBe(0);
