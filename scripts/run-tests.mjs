@@ -15,7 +15,7 @@ import { readSuite, selectFiles, workerCount } from "./test-run/test-files.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const timingsPath = join(root, "test", "timings.json");
-const testTimeoutMs = 240_000;
+const testTimeoutMs = 600_000;
 /** A file that takes longer is named at the end, unless test/suite.json gives a reason. */
 const fileMsMax = 60_000;
 

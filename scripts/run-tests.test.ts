@@ -121,10 +121,10 @@ const startedFiles = (): string[][] =>
     .map((line) => line.split(" ").filter((word) => word.startsWith("./")));
 
 describe("the command line of the test run", () => {
-  test("every file with tests, with four minutes for each test", () => {
+  test("every file with tests, with ten minutes for each test", () => {
     run();
     expect(argumentsOf("tsc")).toStartWith(`--noEmit -p ${root}/ --incremental `);
-    expect(argumentsOf("bun")).toStartWith("test --timeout 240000 ");
+    expect(argumentsOf("bun")).toStartWith("test --timeout 600000 ");
     expect(startedFiles()).toEqual([
       ["./src/a.test.ts", "./test/b.test.ts", "./test/d.test.ts", "./scripts/c.test.ts"],
     ]);
@@ -132,7 +132,7 @@ describe("the command line of the test run", () => {
 
   test("the named paths instead, with further options", () => {
     run("./src", "test/d", "-t", "a name", "--bail");
-    expect(argumentsOf("bun")).toStartWith("test --timeout 240000 -t a name --bail ");
+    expect(argumentsOf("bun")).toStartWith("test --timeout 600000 -t a name --bail ");
     expect(startedFiles()).toEqual([["./src/a.test.ts", "./test/d.test.ts"]]);
   });
 

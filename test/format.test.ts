@@ -17,9 +17,9 @@ async function run(...command: [string, ...string[]]): Promise<{ code: number; o
 test("every file is formatted and passes the linter (npm run format fixes most)", async () => {
   const checked = await run("biome", "ci", "--colors=off", "--error-on-warnings", ".");
   expect(checked).toMatchObject({ code: 0 });
-}, 300_000);
+}, 600_000);
 
 test("every export is imported by another file, and every file is used (knip.json)", async () => {
   const include = "files,exports,types,enumMembers";
   expect(await run("knip", "--no-progress", "--include", include)).toMatchObject({ code: 0 });
-}, 300_000);
+}, 600_000);

@@ -122,7 +122,7 @@ beforeAll(async () => {
     });
   const left = await storage.database.selectFrom("generations").select("id").execute();
   expect(left.length).toBeLessThan(200);
-}, 240_000);
+}, 600_000);
 afterAll(async () => {
   for (const each of opened) await each.close();
   await clickhouse.stop();
@@ -158,7 +158,7 @@ describe.each(Object.entries(ranges))(
         );
         await agreed(({ figures }) => figures.latencies(query));
       },
-      240_000,
+      600_000,
     );
 
     test("in usage by every group and interval", async () => {
@@ -173,7 +173,7 @@ describe.each(Object.entries(ranges))(
           await agreed(({ usage }) =>
             usage.sums({ workspaceId: "ws_2", ...range, interval, groupBy }),
           );
-    }, 240_000);
+    }, 600_000);
   },
 );
 
@@ -183,7 +183,7 @@ test("the filters of this suite match records, except for the empty one", async 
     const { records: found } = await agreed(({ search }) => search.page(query));
     expect(found.length > 0).toBe(filter.providers?.length !== 0);
   }
-}, 240_000);
+}, 600_000);
 
 test("pages across the archive's border list every record once, in order", async () => {
   for (const limit of [1, 7, 50]) {
@@ -205,7 +205,7 @@ test("pages across the archive's border list every record once, in order", async
     expect(seen).toEqual(seen.toSorted().toReversed());
     expect(seen.length).toBe(records.filter(({ workspaceId }) => workspaceId === "ws_0").length);
   }
-}, 240_000);
+}, 600_000);
 
 test("a record is found by any form of its id, only by its workspace", async () => {
   for (const record of [records[0], records[100], records.at(-1)]) {
@@ -217,7 +217,7 @@ test("a record is found by any form of its id, only by its workspace", async () 
     expect(await agreed(({ generations }) => generations.find("ws_9", trace))).toBeUndefined();
   }
   await agreed(({ generations }) => generations.find("ws_0", "gen_no-such-id"));
-}, 240_000);
+}, 600_000);
 
 test("while the archive is down, the database serves its own range and refuses older ones", async () => {
   await clickhouse.kill();
@@ -235,4 +235,4 @@ test("while the archive is down, the database serves its own range and refuses o
   const failure: unknown = await half.search.page(everything).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(ArchiveUnavailableError);
   expect(failure).toMatchObject({ code: "service_unavailable", retryAfterSeconds: 10 });
-}, 240_000);
+}, 600_000);

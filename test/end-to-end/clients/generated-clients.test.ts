@@ -79,7 +79,7 @@ describe.skipIf(missing(generators) !== "")(
       const parameters = [gateway.baseUrl, testLlmKey, testManagementKey];
       const output = await outputOf([process.execPath, "client.ts", ...parameters], folder);
       expect(JSON.parse(output)).toEqual(expected);
-    }, 300_000);
+    }, 900_000);
   },
 );
 
@@ -114,6 +114,6 @@ describe.skipIf(missing(pythonGenerator) !== "")(
       const parameters = [gateway.baseUrl, testLlmKey, testManagementKey];
       const output = await outputOf(["python3", "client.py", ...parameters], folder, python);
       expect(JSON.parse(output)).toEqual(expected);
-    }, 300_000);
+    }, 900_000);
   },
 );

@@ -19,7 +19,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 240_000);
+  }, 600_000);
   afterAll(() => scene.stop());
 
   const everybody = Object.keys(persons) as Person[];
@@ -306,7 +306,7 @@ describe.skipIf(!hasChromium)(`an owner's secrets${missingChromium}`, () => {
       seeded: false,
       webhookNetworks: ["127.0.0.0/8"],
     });
-  }, 240_000);
+  }, 600_000);
   afterAll(async () => {
     await scene.stop();
     webhook.stop();
@@ -387,7 +387,7 @@ describe.skipIf(!hasChromium)(`the operator and hub screens${missingChromium}`, 
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene();
-  }, 240_000);
+  }, 600_000);
   afterAll(() => scene.stop());
 
   test("the operator grants credits with the keyboard only, and is asked before rights change", async () => {

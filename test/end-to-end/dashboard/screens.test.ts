@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     scene = await startDashboardScene();
     busyScene = await startDashboardScene(undefined, { livelyRows: 12_000 });
     busyScene.serving.script(chatStream({ text: [picturedAnswer] }));
-  }, 240_000);
+  }, 600_000);
   afterAll(async () => {
     await scene.stop();
     await busyScene.stop();
@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     }
     expect(await darkFindings(page)).toEqual([]);
     await screen.close();
-  }, 240_000);
+  }, 600_000);
 
   test("every screenshot of a screen is compared where the screen is loaded", () => {
     expect(missedPictures(screens)).toEqual([]);
@@ -167,7 +167,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     expect(findings).toEqual([]);
     expect(screen.problems).toEqual([]);
     await screen.close();
-  }, 240_000);
+  }, 600_000);
 
   const loadedScripts = async (person: Person, path: string): Promise<Screen["scripts"]> => {
     const { scripts, close } = await scene.open(person, path);
@@ -192,5 +192,5 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
       expect(bytesOf(scripts, isChart)).toBeLessThan(chartBytesMax);
     }
     expect(further.filter(([, bytes]) => bytes >= furtherBytesMax)).toEqual([]);
-  }, 240_000);
+  }, 600_000);
 });

@@ -129,7 +129,7 @@ beforeAll(async () => {
       // What is inside another goes before it, and operators delete what is left.
       (methodOf(one) === "DELETE" ? deletionRank(other) - deletionRank(one) : 0),
   );
-}, 240_000);
+}, 600_000);
 afterAll(() => gateway.stop());
 
 const snippetsOf = (page: string): Snippet[] =>
@@ -178,7 +178,7 @@ test("every curl block of the API reference is answered with success", async () 
   expect(rest.map((snippet) => `${snippet.title} needs ${missingNames(snippet).join()}`)).toEqual(
     [],
   );
-}, 240_000);
+}, 600_000);
 
 test("what is not run exists, so that the table names nothing that has gone", () => {
   const unknown = notRun.filter(

@@ -271,7 +271,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     }
     expect([elsewhere, complaints]).toEqual([[], []]);
     await page.close();
-  }, 240_000);
+  }, 600_000);
 
   test("answers an unknown address with the navigation in browsers, and with JSON elsewhere", async () => {
     const page = await newPage({ viewport: { width: 390, height: 844 } });
@@ -323,7 +323,7 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     expect(await place.count()).toBe(0);
     expect(problems).toEqual([]);
     await context.close();
-  }, 240_000);
+  }, 600_000);
 
   test("can search when it is served below another server's root", async () => {
     const files = staticFiles(site);

@@ -199,7 +199,7 @@ describe("code snippets of the README, start, guides and operate pages", () => {
     async (_, snippet) => {
       await runners[snippet.language]?.(snippet);
     },
-    240_000,
+    600_000,
   );
 });
 
@@ -211,7 +211,7 @@ describe.skipIf(!hasPython)(
       async (_, snippet) => {
         await runners[snippet.language]?.(snippet);
       },
-      240_000,
+      600_000,
     );
   },
 );

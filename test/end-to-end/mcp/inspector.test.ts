@@ -180,7 +180,7 @@ describe.skipIf(missing !== undefined)(
       expect(await call(modern, "admin_grant_credits", grant)).toMatchObject({ amount: 1 });
       // The key is that of no run, so there is nothing that could be left.
       await expect(call(withKey, "get_run")).rejects.toThrow("exit code");
-    }, 300_000);
+    }, 600_000);
 
     // The program takes a second for each call; what it checks of a result is what its client checks.
     test("calls every tool with a key by the program's client", async () => {
@@ -213,6 +213,6 @@ describe.skipIf(missing !== undefined)(
       expect(typeof (await call(modern, "get_credits"))).toBe("object");
       for (const name of operatorTools.slice(0, 1))
         await expect(call(withToken, name)).rejects.toThrow("exit code");
-    }, 300_000);
+    }, 600_000);
   },
 );

@@ -69,7 +69,7 @@ describe.skipIf(!hasRedis)(`three gateways on a cluster of three primaries${redi
   const seen: SeenCharge[] = [];
   beforeAll(async () => {
     nodes = await startClusterNodes({ gateways: 3, creditsUsd: (10 * costNano) / 1e9 });
-  }, 240_000);
+  }, 600_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();
@@ -99,7 +99,7 @@ describe.skipIf(!hasRedis)(`three gateways on a cluster of three primaries${redi
       expect(statuses.filter((status) => status === 200)).toHaveLength(expected);
     }
     await expectExactBooks(nodes, seen);
-  }, 240_000);
+  }, 600_000);
 
   test("a key's window of 60 admits 60 of twice as many requests", async () => {
     const { key } = await createKey(nodes.gateways, { rate_limit: 60 });
@@ -111,7 +111,7 @@ describe.skipIf(!hasRedis)(`three gateways on a cluster of three primaries${redi
     // The key has no credits left, so requests that its window admits are refused for that.
     expect(statuses.filter((status) => status === 429)).toHaveLength(60);
     expect(statuses).not.toContain(200);
-  }, 240_000);
+  }, 600_000);
 });
 
 describe.skipIf(!hasRedis)(`two gateways on a changing cluster${redisMissing}`, () => {
@@ -120,7 +120,7 @@ describe.skipIf(!hasRedis)(`two gateways on a changing cluster${redisMissing}`, 
   beforeAll(async () => {
     nodes = await startClusterNodes({ replicas: 1 });
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
-  }, 240_000);
+  }, 600_000);
   afterAll(async () => {
     await endProcesses();
     await nodes.stop();
@@ -178,7 +178,7 @@ describe.skipIf(!hasRedis)(`two gateways on a changing cluster${redisMissing}`, 
     });
     expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
     await expectExactBooks(nodes, seen);
-  }, 240_000);
+  }, 600_000);
 
   test("a primary killed under load stops only its own workspaces, until its replica takes over", async () => {
     const { cluster, workspaces, upstream, gateways } = nodes;
@@ -212,5 +212,5 @@ describe.skipIf(!hasRedis)(`two gateways on a changing cluster${redisMissing}`, 
     });
     expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
     await expectExactBooks(nodes, seen);
-  }, 240_000);
+  }, 600_000);
 });

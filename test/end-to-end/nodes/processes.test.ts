@@ -52,7 +52,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     [upstream, redis] = await Promise.all([startFaultUpstream(), startRedis()]);
     databaseUrl = await freshDatabase();
     gateway = await startProcess(options(processes));
-  }, 240_000);
+  }, 600_000);
   afterAll(async () => {
     await endProcesses();
     upstream.stop();
@@ -101,7 +101,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     ];
     expect(served.map(([, number = ""]) => number)).toEqual(["1", "2", "3"]);
     expect(served.reduce((sum, [, , count]) => sum + Number(count), 0)).toBe(60);
-  }, 240_000);
+  }, 600_000);
 
   test("a killed process is restarted while the others serve", async () => {
     const [killed = 0] = childrenOf(gateway.child.pid);
@@ -117,7 +117,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     expect(gateway.stdoutLines.filter((line) => line.startsWith("switchyard ready"))).toHaveLength(
       1,
     );
-  }, 240_000);
+  }, 600_000);
 
   test("a second gateway on the port is refused in one sentence, although the port is shared", async () => {
     for (const yaml of [processes, ""]) {
@@ -128,7 +128,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
       ]);
     }
     expect(await asked()).toBe(200);
-  }, 240_000);
+  }, 600_000);
 
   test("a process that cannot start ends all of them with its exit code and message", async () => {
     const { exitCode, stderr, stdout } = await runProcess(
@@ -136,7 +136,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     );
     expect([exitCode, stdout]).toEqual([1, ""]);
     expect(stderr.match(/SWITCHYARD_ENCRYPTION_KEY/g)).toHaveLength(1);
-  }, 240_000);
+  }, 600_000);
 
   test("SIGHUP to the supervisor reaches every process", async () => {
     gateway.child.kill("SIGHUP");
@@ -144,7 +144,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
       gateway.stderrText.split("the catalog was replaced").length - 1 >= 3 ||
       Bun.sleep(50).then(() => false);
     await until(times, { patienceMs: 50_000, what: "three catalogs were replaced" });
-  }, 240_000);
+  }, 600_000);
 
   test("SIGTERM under a load of 32 connections drops no request and exits with 0", async () => {
     const before = upstream.requests.length;
@@ -188,7 +188,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     expect(answered.length).toBe(reached.size);
     const shown = answered.flatMap(({ body }) => chargeIn(body));
     expect((await books()).charges.size - earlier.charges.size).toBe(shown.length);
-  }, 240_000);
+  }, 600_000);
 
   test("processes end by themselves after their supervisor is killed", async () => {
     const other = await startProcess(options(processes, { PORT: String(freePort()) }));
@@ -198,7 +198,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     const isOver = async (): Promise<boolean> =>
       (await isRefused(other.port)) || Bun.sleep(50).then(() => false);
     await until(isOver, { patienceMs: 50_000, what: "none of them listens any more" });
-  }, 240_000);
+  }, 600_000);
 
   const books = () =>
     standingBooks({ options: {}, query: (text) => queryDatabase(databaseUrl, text) });

@@ -38,7 +38,7 @@ describe.skipIf(!hasRedis)(`a database restored beside a running Valkey${redisMi
     for (const gateway of nodes.gateways) expect(await ask(gateway)).toBe(200);
     await Promise.all(nodes.gateways.map(untilIdle));
     await untilAllHaveBeaten(nodes);
-  }, 240_000);
+  }, 600_000);
   afterEach(async () => {
     await endProcesses();
     await nodes.stop();
@@ -71,12 +71,12 @@ describe.skipIf(!hasRedis)(`a database restored beside a running Valkey${redisMi
     await expectNothingIsLeft(nodes.gateways);
     await give(nodes.gateways[1], 1);
     for (const gateway of nodes.gateways) expect(await ask(gateway)).toBe(200);
-  }, 240_000);
+  }, 600_000);
 
   test("while no gateway runs, starting gateways read the database again", async () => {
     await Promise.all(nodes.gateways.map((gateway) => gateway.kill9()));
     await restore(nodes);
     const started = [await nodes.start(), await nodes.start()];
     await expectNothingIsLeft(started);
-  }, 240_000);
+  }, 600_000);
 });

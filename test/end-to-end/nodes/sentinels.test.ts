@@ -125,5 +125,5 @@ describe.skipIf(!hasRedis)(`a primary that sentinels replace${redisMissing}`, ()
         balance: Number(books.balanceNano / 1_000n) / 1e6,
       });
     }
-  }, 300_000);
+  }, 600_000);
 });

@@ -47,14 +47,14 @@ beforeEach(async () => {
   gateways = [];
   isSilent = false;
   [upstream, server] = await Promise.all([startFaultUpstream(), startPostgres()]);
-}, 240_000);
+}, 600_000);
 afterEach(async () => {
   resume();
   await endProcesses();
   upstream.stop();
   await redis?.kill();
   await server.stop();
-}, 240_000);
+}, 600_000);
 afterAll(endProcesses);
 
 const childrenOf = (parent: number): number[] =>
@@ -165,6 +165,6 @@ for (const { name, count, isSkipped } of cases) {
       expect(await countOf("generations")).toBe(upstream.requests.length);
       const uncollected = await countOf("transfers where kind = 'uncollected'");
       expect(seen.length + uncollected).toBe(upstream.requests.length);
-    }, 240_000);
+    }, 600_000);
   });
 }
