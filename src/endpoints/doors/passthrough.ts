@@ -10,6 +10,7 @@ import { pathOf, type RequestHeaders } from "../../http/request-context.ts";
 import { readBodyBytes } from "../../http/read-body.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { type Provider, providerIdIn } from "../../inference/catalog/model.ts";
+import { HiddenCredential } from "../../inference/pipeline/passthrough/hidden-credential.ts";
 import { passOn } from "../../inference/pipeline/passthrough/passed-call.ts";
 import {
   bearsOwnKey,
@@ -81,19 +82,35 @@ function queryWithoutKeys(query: URLSearchParams): string {
   return kept.length === 0 ? "" : `?${new URLSearchParams(kept)}`;
 }
 
-/** Returns the bytes of an answer as they come. A client that leaves ends the exchange. */
-const streamOf = (response: UpstreamResponse): ReadableStream<Uint8Array> =>
-  new ReadableStream({
+/**
+ * Returns the bytes of an answer as they come, without the provider's credential. A client that
+ * leaves ends the exchange.
+ */
+function streamOf(
+  response: UpstreamResponse,
+  { apiKey = "" }: Pick<Provider, "apiKey">,
+): ReadableStream<Uint8Array> {
+  const hiding = apiKey === "" ? undefined : new HiddenCredential(apiKey);
+  return new ReadableStream({
     type: "bytes",
     async pull(controller) {
-      const piece = await response.next();
-      if (piece === undefined) {
-        controller.close();
-        controller.byobRequest?.respond(0);
-      } else if (piece.byteLength > 0) controller.enqueue(new Uint8Array(piece));
+      // A pull that brings nothing is not repeated.
+      for (;;) {
+        const piece = await response.next();
+        const shown = piece === undefined ? hiding?.end() : (hiding?.next(piece) ?? piece);
+        const hasBytes = shown !== undefined && shown.byteLength > 0;
+        if (hasBytes) controller.enqueue(new Uint8Array(shown));
+        if (piece === undefined) {
+          controller.close();
+          controller.byobRequest?.respond(0);
+          return;
+        }
+        if (hasBytes) return;
+      }
     },
     cancel: () => response.abort(),
   });
+}
 
 /** The start of the path: the gateway's own part, and the provider's name. */
 const ownPart = /^(?:\/(?:api\/)?v1)?\/p\/[^/]+/;
@@ -128,7 +145,7 @@ async function pass(
       userAgent: request.headers.get("user-agent") ?? undefined,
     },
   );
-  return new Response(streamOf(response), {
+  return new Response(streamOf(response, provider), {
     status: response.status,
     headers: {
       ...shownHeaders(Object.entries(response.headers), provider.apiKey),

@@ -20,7 +20,22 @@ beforeAll(async () => {
     async fetch(request) {
       const { method, url, headers } = request;
       asked.push({ method, url, headers, body: await request.text() });
-      if (url.includes("refused")) return Response.json({ error: "no" }, { status: 422 });
+      if (url.includes("refused"))
+        return Response.json({ error: "no: upstream-secret" }, { status: 422 });
+      if (url.includes("pieces")) {
+        const pieces = ["a u", "pstream-", "secret, up"].values();
+        return new Response(
+          new ReadableStream({
+            async pull(controller) {
+              const { value, done } = pieces.next();
+              if (done === true) controller.close();
+              else controller.enqueue(Buffer.from(value));
+              // The pieces arrive one by one.
+              await Bun.sleep(5);
+            },
+          }),
+        );
+      }
       if (url.includes("bytes"))
         return new Response(new Uint8Array([0, 255, 128, 10]), {
           headers: {
@@ -98,6 +113,11 @@ test("a priced route is called with the provider's credential, and charged and r
   });
 });
 
+test("a credential that an answer repeats in pieces is hidden, and what is held back is sent", async () => {
+  const response = await pass("/p/acme/v1/files/pieces");
+  expect(await response.text()).toBe("a ***************, up");
+});
+
 test("every method of a route that names it, below both bases, with bytes kept", async () => {
   const response = await pass("/api/v1/p/acme/v1/files/bytes");
   expect(new Uint8Array(await response.arrayBuffer())).toEqual(new Uint8Array([0, 255, 128, 10]));
@@ -145,6 +165,7 @@ test("an idempotency key reaches the provider, whose promise it is", async () =>
 test("what the provider refuses costs nothing", async () => {
   const response = await pass("/p/acme/v1/files/refused");
   expect([response.status, response.headers.get("x-service-credits-charged")]).toEqual([422, "0"]);
+  expect(await response.json()).toEqual({ error: "no: ***************" });
 });
 
 describe("nothing else is reached:", () => {
