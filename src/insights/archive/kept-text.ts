@@ -6,13 +6,6 @@ export const keptCharactersMax = 256 * 1024;
 /** The fewest characters of base64 that count as a file; less is kept as text. */
 const fileCharactersMin = 2_048;
 
-/**
- * Matches a string of JSON that is base64 or a data URL, with the name of its member. Some writers
- * escape slashes and plus signs.
- */
-const fileString =
-  /((?:"(\w+)"\s*:\s*)?")((?:data:([\w.+/\\-]{1,100})[^"\\,]{0,100},)?([\w+/\\-]{2048,}={0,2}))"/g;
-
 /** Members with a picture that another one in the same answer replaces. */
 const replacedMembers: ReadonlySet<string> = new Set(["partial_image_b64"]);
 
@@ -28,6 +21,30 @@ const typesByHead: readonly (readonly [head: string, type: string])[] = [
 
 const typeOfBase64 = (base64: string): string =>
   typesByHead.find(([head]) => base64.startsWith(head))?.[1] ?? "file";
+
+/** Matches what is no base64. Some writers of JSON escape slashes and plus signs. */
+const otherThanBase64 = /[^\w+/\\=-]/;
+/** The most characters of a data URL before its base64, and of a member before its value. */
+const headCharactersMax = 200;
+
+/** A string of JSON that is base64 or a data URL. */
+interface FileString {
+  member: string;
+  /** The media type of a data URL; undefined for base64 alone. */
+  type: string | undefined;
+  base64: string;
+}
+
+/** Reads a string of JSON as a file; undefined where it is none. */
+function fileIn(text: string, { from, to }: { from: number; to: number }): FileString | undefined {
+  const head = text.slice(from, from + headCharactersMax);
+  const [url = "", type] = /^data:([^,;]+)[^,]*,/.exec(head) ?? [];
+  const base64 = text.slice(from + url.length, to);
+  if (base64.length < fileCharactersMin || otherThanBase64.test(base64)) return undefined;
+  const before = text.slice(Math.max(0, from - headCharactersMax), from);
+  const [, member = ""] = /"(\w+)"\s*:\s*"$/.exec(before) ?? [];
+  return { member, type, base64 };
+}
 
 /**
  * Keeps the text of a request or of an answer, piece by piece: its own characters up to a bound, and
@@ -48,13 +65,18 @@ export class TextKeeper {
   add(text: string): void {
     if (text.length < fileCharactersMin) return this.addText(text);
     let from = 0;
-    for (const match of text.matchAll(fileString)) {
-      const [, lead = "", member = "", value = "", type, base64 = ""] = match;
-      const begin = match.index + lead.length;
-      this.addText(text.slice(from, begin));
-      if (this.isFull) return;
-      this.addFile(value, { member, type, base64 });
-      from = begin + value.length;
+    for (let at = text.indexOf('"'); at >= 0; ) {
+      const end = text.indexOf('"', at + 1);
+      // Nothing is kept behind the place where the text is cut.
+      if (end < 0 || at + 1 - from > this.charactersLeft) break;
+      const file =
+        end - at > fileCharactersMin ? fileIn(text, { from: at + 1, to: end }) : undefined;
+      if (file !== undefined) {
+        this.addText(text.slice(from, at + 1));
+        this.addFile(text.slice(at + 1, end), file);
+        from = end;
+      }
+      at = end;
     }
     this.addText(text.slice(from));
   }
@@ -72,10 +94,7 @@ export class TextKeeper {
     this.charactersLeft -= text.length;
   }
 
-  private addFile(
-    value: string,
-    { member, type, base64 }: { member: string; type: string | undefined; base64: string },
-  ): void {
+  private addFile(value: string, { member, type, base64 }: FileString): void {
     const bytes = Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
     const isKept = bytes <= this.bytesLeft && !replacedMembers.has(member);
     if (isKept) this.bytesLeft -= bytes;
