@@ -77,10 +77,15 @@ export const quotaExceeded = ({
     },
   );
 
-/** Returns the last part of a path without control characters; what a name may contain beside. */
+/** Control characters, and those that turn the direction of what follows, which disguise an ending. */
+const hiddenCharacters = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Returns the last part of a path without hidden characters; what a name may contain beside. */
 export function cleanFilename(name: string | undefined): string {
   const base = (name ?? "").split(/[/\\]/).at(-1) ?? "";
-  const clean = base.replace(/\p{Cc}/gu, "").slice(0, 255);
+  const shown = base.toWellFormed().replace(hiddenCharacters, "");
+  // A character of two units is not cut in half.
+  const clean = shown.slice(0, 255).replace(/[\ud800-\udbff]$/, "");
   return clean === "" || /^\.+$/.test(clean) ? "file" : clean;
 }
 

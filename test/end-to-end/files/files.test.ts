@@ -91,6 +91,23 @@ describe("OpenAI's client", () => {
     for (const { id } of made) await openai.files.delete(id);
   });
 
+  test.each([
+    ["../../etc/passwd", "passwd"],
+    ["a\u202egpj.exe", "agpj.exe"],
+    ["x\ud800y", "x\ufffdy"],
+    [`${"a".repeat(254)}\u{1f600}`, "a".repeat(254)],
+    ["..", "file"],
+  ])("a file named %j is named %j", async (filename, name) => {
+    const upload = await openai.uploads.create({
+      bytes: 1,
+      filename,
+      mime_type: "text/plain",
+      purpose: "user_data",
+    });
+    expect(upload.filename).toBe(name);
+    await openai.uploads.cancel(upload.id);
+  });
+
   test("of several completions of an upload at once, one makes the file", async () => {
     const data = Buffer.alloc(450_000, "x");
     const { id: uploadId } = await openai.uploads.create({
