@@ -154,11 +154,12 @@ export class Guard implements RouterGuard<Caller> {
       operatorWorkspaceId,
       onError: this.options.onAuditError,
     };
-    const told = endpoint.counting === "by-handler" ? tellingRuns(this.options.runs, work) : work;
+    const counted =
+      endpoint.counting === "by-handler" ? tellingRuns(this.options.runs, work) : work;
     const change = isAudited(endpoint)
       ? (context: RequestContext) =>
-          auditChange(auditing, { endpoint, context }, () => told(context))
-      : told;
+          auditChange(auditing, { endpoint, context }, () => counted(context))
+      : counted;
     if (!endpoint.idempotent) return change;
     return (context, bodyText) =>
       answerOnce(

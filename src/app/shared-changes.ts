@@ -64,15 +64,16 @@ class WorkspaceMemory {
   /** Sets the listener for every workspace that this process changes. */
   onChange(listener: (workspaceId: string) => void): void {
     const { directory, presets, aliases, providerKeys, allowlist, privacy, budgets } = this.parts;
-    const told = (workspaceId: string): void => {
+    const noteChange = (workspaceId: string): void => {
       if (this.isReplacing) return;
       const changes = this.changesWhileReading.get(workspaceId);
       if (changes !== undefined) this.changesWhileReading.set(workspaceId, changes + 1);
       listener(workspaceId);
     };
     for (const part of [directory, presets, aliases, providerKeys, allowlist, budgets])
-      part.onChange = told;
-    privacy.onChange = (ownerId) => told(directory.llmKeyById(ownerId)?.workspaceId ?? ownerId);
+      part.onChange = noteChange;
+    privacy.onChange = (ownerId) =>
+      noteChange(directory.llmKeyById(ownerId)?.workspaceId ?? ownerId);
   }
 
   /** Reads a workspace again that another process changed. */

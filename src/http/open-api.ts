@@ -342,7 +342,7 @@ export function openApiDocument(
   const schemas = new Schemas(words);
   const errors = new ErrorResponses();
   for (const endpoint of describedEndpoints(endpoints)) {
-    const path = openApiPath(endpoint.base === "api" ? endpoint.path : endpoint.path);
+    const path = openApiPath(endpoint.path);
     const item = (paths[path] ??=
       endpoint.base === "root" ? { servers: [{ url: publicUrl }] } : {});
     item[endpoint.method.toLowerCase()] = operation(endpoint, { schemas, errors });

@@ -240,11 +240,11 @@ export class PaymentStore {
 }
 
 const knownReversals = (rows: readonly PaymentTables["payment_claims"][]): KnownReversal[] =>
-  [...Map.groupBy(rows, (row) => row.claim_id)].map(([id, told]) => ({
+  [...Map.groupBy(rows, (row) => row.claim_id)].map(([id, reversals]) => ({
     id,
-    kind: told[0]?.kind as ReversalKind,
-    amountCents: told[0]?.amount_cents ?? 0,
-    states: told.map(({ state }) => state as ReversalState),
+    kind: reversals[0]?.kind as ReversalKind,
+    amountCents: reversals[0]?.amount_cents ?? 0,
+    states: reversals.map(({ state }) => state as ReversalState),
   }));
 
 /** The stores that payments are read from and written with. */

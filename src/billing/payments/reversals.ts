@@ -71,8 +71,8 @@ export interface KnownReversal {
 }
 
 /** Returns whether a reversal takes money. */
-const takesMoney = ({ states: told }: Pick<KnownReversal, "states">): boolean =>
-  !told.includes("dropped");
+const takesMoney = ({ states }: Pick<KnownReversal, "states">): boolean =>
+  !states.includes("dropped");
 
 /**
  * Returns the part of a charge that was reversed: never more than the charge, although its refunds

@@ -203,8 +203,8 @@ export const listCreditTransactions = defineEndpoint({
   async handle(context, { statements }: Pick<Dependencies, "statements">) {
     const limit = limitIn(context.query);
     const before = cursorIn(context.query);
-    const told = offsetIn(context.query);
-    const offset = before === undefined ? told : 0;
+    const askedOffset = offsetIn(context.query);
+    const offset = before === undefined ? askedOffset : 0;
     const read = await statements.page(workspaceOf(context).id, {
       before,
       limit: offset + limit + 1,

@@ -364,8 +364,8 @@ function readAnswer(
  * and would look complete.
  */
 function brokenOff({ choices }: CanonicalResponse): GatewayError {
-  const told = choices.find(({ finish }) => finish.reason === "error")?.finish.explanation;
-  const message = told ?? "The provider broke off the answer.";
+  const explained = choices.find(({ finish }) => finish.reason === "error");
+  const message = explained?.finish.explanation ?? "The provider broke off the answer.";
   return new GatewayError("upstream_error", message, { metadata: { upstream_message: message } });
 }
 

@@ -318,11 +318,11 @@ function judgeOtherText(text: string, judging: Judging): Whole {
     adapter: { answerDeviations },
   } = judging;
   if (text.trim() === "") return { ok: false, failure: emptyAnswer(status) };
-  const told = looksLikeEvents(text) ? answerDeviations.wholeOfEvents?.(text) : undefined;
-  if (told === undefined)
+  const gathered = looksLikeEvents(text) ? answerDeviations.wholeOfEvents?.(text) : undefined;
+  if (gathered === undefined)
     return { ok: false, failure: malformedAnswer(status, "the answer is not valid JSON") };
-  if (told.ok) return judgeWhole(told.text, JSON.parse(told.text), judging);
-  const { error, fault } = told.error;
+  if (gathered.ok) return judgeWhole(gathered.text, JSON.parse(gathered.text), judging);
+  const { error, fault } = gathered.error;
   if (fault !== "reported")
     return {
       ok: false,

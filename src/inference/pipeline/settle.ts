@@ -395,7 +395,7 @@ interface Unsettled
 /** Writes the record of a request that costs nothing; its caller does not wait for it. */
 function writeUnsettled(
   { clock, unsettled, privacyOf }: RecordDependencies,
-  { call, routing, error, ...told }: Unsettled,
+  { call, routing, error, ...facts }: Unsettled,
 ): void {
   const latencyMs = clock.monotonicMs() - call.startedMs;
   const detail: GenerationDetail = { usage: {}, priceVersion: null, price: null, holdNanoUsd: "0" };
@@ -403,11 +403,11 @@ function writeUnsettled(
   if (error !== undefined) detail.error = { code: error.code, status: error.status };
   noteOrigin({ privacyOf }, { detail, call });
   unsettled.write({
-    model: told.requestedModel,
+    model: facts.requestedModel,
     provider: "",
     upstreamModel: "",
     attempts: [],
-    ...told,
+    ...facts,
     id: call.generationId,
     createdAtMs: timeOfId(call.generationId),
     latencyMs: Math.round(latencyMs),

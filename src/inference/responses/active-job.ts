@@ -51,11 +51,13 @@ export class ActiveJob implements BackgroundSink {
   event(name: string, data: string): void {
     if (this.conclusion !== undefined) return;
     const value = JSON.parse(data) as Record<string, unknown>;
-    const { sequence_number: told, response } = value;
+    const { sequence_number: sentNumber, response } = value;
     const expected = this.log.nextSequenceNumber;
     // Replay counts upwards; a lower number would hide its event from every follower.
     const sequenceNumber =
-      Number.isSafeInteger(told) && (told as number) >= expected ? (told as number) : expected;
+      Number.isSafeInteger(sentNumber) && (sentNumber as number) >= expected
+        ? (sentNumber as number)
+        : expected;
     this.log.append({ sequenceNumber, name, data });
     if (isTerminal(name) && typeof response === "object" && response !== null)
       this.record(endedBy[name], response as ResponseRecord);

@@ -115,11 +115,12 @@ export function endIn(
   const { response } = JSON.parse(end.data) as { response?: ResponseRecord };
   if (response === undefined) return undefined;
   const metadata = events.find(({ name }) => name === brand.metadataEvent);
-  const told = metadata === undefined ? {} : (JSON.parse(metadata.data) as Record<string, unknown>);
+  const sentMetadata =
+    metadata === undefined ? {} : (JSON.parse(metadata.data) as Record<string, unknown>);
   const key = brand.metadataKey;
   return {
     status: statusByEnd[end.name],
-    record: key in told ? { ...response, [key]: told[key] } : response,
+    record: key in sentMetadata ? { ...response, [key]: sentMetadata[key] } : response,
   };
 }
 

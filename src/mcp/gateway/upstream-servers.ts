@@ -205,11 +205,12 @@ export class UpstreamServers {
     const key = storageKeyOf(server);
     const known = (await store.toolLists([key])).get(key);
     const before = known?.tools ?? [];
-    const told = await this.listNow(server, user);
+    const answered = await this.listNow(server, user);
     const list: ToolList = {
       revision: crypto.randomUUID(),
-      tools: "error" in told ? before : pinnedTools(before, { listed: told.tools, accepts }),
-      error: "error" in told ? told.error : null,
+      tools:
+        "error" in answered ? before : pinnedTools(before, { listed: answered.tools, accepts }),
+      error: "error" in answered ? answered.error : null,
       checkedAtMs: clock.nowMs(),
     };
     await store.putTools(key, list);

@@ -45,7 +45,7 @@ export class RoundUsage {
     return this.costNano + this.toolsNano;
   }
 
-  /** Returns the usage object of the whole; null where no round told one. */
+  /** Returns the usage object of the whole; null where no round reported one. */
   get total(): Record<string, unknown> | null {
     if (this.sum === undefined) return null;
     return this.showsCost || this.toolsNano > 0n

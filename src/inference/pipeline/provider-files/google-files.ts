@@ -44,7 +44,7 @@ export function googleFiles(api: ProviderApi): ProviderFileApi {
         },
       });
       await begun.readText(65_536);
-      const told = await api.ask({
+      const uploaded = await api.ask({
         method: "POST",
         path: addressIn(begun.headers["x-goog-upload-url"], origin),
         body: [content],
@@ -54,7 +54,7 @@ export function googleFiles(api: ProviderApi): ProviderFileApi {
           "x-goog-upload-command": "upload, finalize",
         },
       });
-      const { uri, state } = Object(told["file"]) as { uri?: unknown; state?: unknown };
+      const { uri, state } = Object(uploaded["file"]) as { uri?: unknown; state?: unknown };
       // Sound and pictures that move are prepared first, and cannot be used meanwhile.
       if (state !== undefined && state !== "ACTIVE") {
         await remove(nameOf(marker));

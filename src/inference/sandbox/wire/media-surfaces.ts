@@ -71,7 +71,7 @@ const images =
         usage,
       });
     const partials = Number(fields.get("partial_images") ?? 0);
-    const told = {
+    const settings = {
       created_at: 1_767_225_600,
       size: textOf(fields.get("size"), "auto"),
       quality: textOf(fields.get("quality"), "auto"),
@@ -83,12 +83,12 @@ const images =
         type: `${name}.partial_image`,
         b64_json: picture(index + 1),
         partial_image_index: index,
-        ...told,
+        ...settings,
       })),
       ...Array.from({ length: count }, (_, index) => ({
         type: `${name}.completed`,
         b64_json: picture(index),
-        ...told,
+        ...settings,
         ...(index === count - 1 && { usage }),
       })),
     ]);

@@ -62,15 +62,17 @@ function wavMs(head: Buffer, size: number): number | undefined {
  * which they believe, so the smaller counts: it makes the sound longer.
  */
 function wavRate(head: Buffer, at: number): number {
-  const told = head.readUInt32LE(at + 16);
-  if (at + 24 > head.length) return told;
+  const declared = head.readUInt32LE(at + 16);
+  if (at + 24 > head.length) return declared;
   const [channels, samples, bits] = [
     head.readUInt16LE(at + 10),
     head.readUInt32LE(at + 12),
     head.readUInt16LE(at + 22),
   ];
   const counted = channels * samples * Math.ceil(bits / 8);
-  return told === 0 || counted === 0 ? Math.max(told, counted) : Math.min(told, counted);
+  return declared === 0 || counted === 0
+    ? Math.max(declared, counted)
+    : Math.min(declared, counted);
 }
 
 /** Returns the length that a container tells; undefined where it cannot be read. */

@@ -111,10 +111,10 @@ function readScore(
   )
     return undefined;
   if (Object.keys(shares).length !== criteria.length) return undefined;
-  const told = isObject(legend)
+  const meanings = isObject(legend)
     ? (legend as Readonly<Record<string, Guidance>>)
     : byPlace(criteria);
-  return { type: "score", score, legend: told, probabilities: shares, confidence: sure };
+  return { type: "score", score, legend: meanings, probabilities: shares, confidence: sure };
 }
 
 /** Returns the answer for the probabilities of a question's options, in their order. */

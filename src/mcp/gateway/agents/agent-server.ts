@@ -319,11 +319,11 @@ async function outcomeOf(
 /** Returns a result with the id of its record, and what was charged in USD. */
 function withCharge({ result, generationId, chargedNano }: Extract<ToolOutcome, { ok: true }>) {
   const { _meta: meta } = result;
-  const told = {
+  const added = {
     [`${brand.routerOwner}/generation_id`]: generationId,
     [`${brand.routerOwner}/cost`]: usdFromNano(chargedNano),
   };
-  return { ...result, _meta: { ...meta, ...told } };
+  return { ...result, _meta: { ...meta, ...added } };
 }
 
 /** Returns a result whose resources have the URIs under which joined servers show them. */

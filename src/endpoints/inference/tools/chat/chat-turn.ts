@@ -92,9 +92,9 @@ export class ChatTurn {
   }
 
   /** Returns the metadata of an answer with the calls that the gateway made. */
-  metadata(told: unknown): Wire {
+  metadata(reported: unknown): Wire {
     return {
-      ...Object(told),
+      ...Object(reported),
       requestId: this.rounds.options.call.traceId,
       tool_calls: shownCalls(this.rounds.made),
     };

@@ -80,12 +80,12 @@ function answerMessages(
       continue;
     }
     if (block["type"] === "mcp_tool_result") {
-      const { tool_use_id: id, is_error: isError, content: told } = block;
+      const { tool_use_id: id, is_error: isError, content: blockContent } = block;
       results.push({
         type: "tool_result",
         tool_use_id: id,
         ...(isError === true && { is_error: true }),
-        content: told ?? "",
+        content: blockContent ?? "",
       });
       continue;
     }

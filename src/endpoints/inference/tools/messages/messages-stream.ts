@@ -145,12 +145,12 @@ export class MessagesStream extends RoundStream {
   }
 
   private ending({ delta = {}, stop }: { delta?: Wire; stop?: Wire }, atBound: boolean): string {
-    const told = Object(delta["delta"]) as Wire;
+    const fields = Object(delta["delta"]) as Wire;
     const metadata = stop?.[brand.metadataKey];
     return (
       frameOf({
         ...delta,
-        delta: atBound ? { ...told, stop_reason: boundReason } : told,
+        delta: atBound ? { ...fields, stop_reason: boundReason } : fields,
         usage: this.turn.usage(delta["usage"]),
       }) +
       frameOf({

@@ -100,8 +100,8 @@ export class MessagesTurn {
   }
 
   /** Returns the usage of all rounds, with the number of searches. */
-  usage(told: unknown): unknown {
-    const total = this.rounds.usage.total ?? told;
+  usage(reported: unknown): unknown {
+    const total = this.rounds.usage.total ?? reported;
     const searches = this.rounds.made.filter(({ ran }) => ran.pages !== undefined).length;
     return searches === 0
       ? total

@@ -220,11 +220,11 @@ export class ResponseRounds {
   }
 
   /** Returns the metadata of a round under the trace id of the whole request. */
-  named(told: ResponseRecord): ResponseRecord {
-    const metadata = told[brand.metadataKey];
+  named(record: ResponseRecord): ResponseRecord {
+    const metadata = record[brand.metadataKey];
     return typeof metadata !== "object" || metadata === null
-      ? told
-      : { ...told, [brand.metadataKey]: { ...metadata, requestId: this.options.call.traceId } };
+      ? record
+      : { ...record, [brand.metadataKey]: { ...metadata, requestId: this.options.call.traceId } };
   }
 
   private show(call: RoundCall, item: ResponseItem): void {
