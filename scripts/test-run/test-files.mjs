@@ -49,9 +49,9 @@ export const readSuite = (root) =>
   readJson(join(root, "test", "suite.json"), { alone: {}, slow: {} });
 
 /**
- * Returns the number of processes that run tests beside each other: three for each core, since
- * tests wait for time limits, databases and browsers (four processes left two cores idle for a
- * quarter of a run), and fewer where memory is short.
+ * Returns the number of processes that run tests beside each other: two for each core, since tests
+ * wait for time limits, databases and browsers (six processes on two cores waited for the processor
+ * for 95 % of a run, and took a quarter more of it), and fewer where memory is short.
  */
 export const workerCount = (cores = availableParallelism(), bytes = totalmem()) =>
-  Math.max(1, Math.min(cores * 3, Math.floor(bytes / workerBytes)));
+  Math.max(1, Math.min(cores * 2, Math.floor(bytes / workerBytes)));
