@@ -27,11 +27,12 @@ import {
 const outputTokensDefault = 4_096;
 
 const candidateSchema = lazily(() =>
-  z.looseObject({
+  z.object({
     position: z.int(),
     provider: z.string(),
     model: z.string(),
     upstream_model: z.string(),
+    router: z.string().optional().describe("The router that chose the model, if one did."),
     reason: z.string(),
     credential_source: z.enum(["platform", "own_byok", "pool"]),
     estimated_cost_usd: z.number().nullable(),
@@ -183,13 +184,16 @@ export const explainRouting = defineEndpoint<CallServices & Pick<Dependencies, "
       .meta({ title: "Pictures, speech or a transcript" }),
   ]),
   response: () =>
-    z.looseObject({
+    z.object({
       object: z.literal("routing.explanation"),
       requested_model: z.string(),
       candidates: z.array(candidateSchema()),
       left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })),
+      session_moved: z
+        .boolean()
+        .describe("Whether the session would leave the provider that served it last."),
       estimate: z
-        .looseObject({
+        .object({
           input_tokens: z.int(),
           output_tokens_max: z.int().describe("Output tokens that the maximum cost assumes."),
           parts: z
@@ -200,6 +204,14 @@ export const explainRouting = defineEndpoint<CallServices & Pick<Dependencies, "
         .describe("What the request is expected to use."),
       worst_case_usd: z.number(),
       hold_usd: z.number(),
+      error: z
+        .object({
+          code: z.string(),
+          message: z.string(),
+          metadata: z.record(z.string(), z.unknown()),
+        })
+        .nullable()
+        .describe("The error that the request would be refused with now; null if none."),
     }),
   encodeError: openaiChat.encodeError,
   async handle(context, dependencies) {

@@ -28,13 +28,48 @@ const shared = {
 };
 
 const sumsSchema = lazily(() =>
-  z.looseObject({
+  z.object({
     requests: z.int(),
     errors: z.int(),
     tokens: z.int(),
+    prompt_tokens: z.int(),
+    completion_tokens: z.int(),
+    cached_tokens: z.int(),
+    reasoning_tokens: z.int(),
     cost: z.number(),
   }),
 );
+
+/** The fields that name the group of a line, each present where `group_by` asks for it. */
+const groupFields = () => ({
+  model: z.string().optional().describe("The model, where grouped by model."),
+  key_id: z.string().optional().describe("Id of the key, where grouped by key."),
+  provider: z
+    .string()
+    .nullish()
+    .describe("The provider, where grouped by provider; null where none was called."),
+  team_id: z
+    .string()
+    .nullish()
+    .describe("Id of the team, where grouped by team; null where the key has none."),
+  app: z.string().nullish().describe("The app, where grouped by app; null where none was named."),
+  customer: z
+    .string()
+    .nullish()
+    .describe("The customer, where grouped by customer; null where none was named."),
+  preset_id: z
+    .string()
+    .nullish()
+    .describe("Id of the preset, where grouped by preset; null where none was used."),
+  session_id: z
+    .string()
+    .nullish()
+    .describe("The session, where grouped by session; null where none was named."),
+  tag: z
+    .string()
+    .nullish()
+    .describe("The value of the tag, where grouped by a tag; null where requests have none."),
+});
 
 const workspaceOf = ({ caller }: RequestContext<undefined, AccountCaller>): string =>
   caller.workspace.id;
@@ -133,7 +168,12 @@ export const usageSchema = lazily(() =>
       .describe(
         "Where the counted records begin, if the range has more than may be read at a time; otherwise null.",
       ),
-    data: z.array(sumsSchema().extend({ bucket: z.string() })),
+    data: z.array(
+      sumsSchema().extend({
+        bucket: z.string().describe("The moment at which the hour or day begins."),
+        ...groupFields(),
+      }),
+    ),
   }),
 );
 

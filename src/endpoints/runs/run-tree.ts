@@ -35,15 +35,20 @@ interface RunNode extends AnswerOf<typeof runSchema> {
   runs: RunNode[];
 }
 
+const runNodeSchema = lazily(() => {
+  const node: z.ZodType<RunNode> = runSchema()
+    .extend({ runs: z.array(z.lazy(() => node)).describe("The runs in it.") })
+    .meta({ id: "RunNode" });
+  return node;
+});
+
 /** The record of a run as a tree. */
 export const runTreeSchema = lazily(() =>
   runSchema().extend({
     total: z
       .object({ spent: z.number(), requests: z.int() })
       .describe("The sums of the run and of the runs in it."),
-    runs: z
-      .array(z.record(z.string(), z.unknown()))
-      .describe("The runs in it, each of this form without `generations`."),
+    runs: z.array(runNodeSchema()).describe("The runs in it, with the runs in those."),
     generations: z
       .array(requestSchema())
       .describe(`The newest ${requestsMax} requests of the tree, oldest first.`),

@@ -96,6 +96,7 @@ const queries: Record<string, string> = {
   "/models/recommend": "?task=coding",
   "/generation": "?id=",
   "/credits/quote": "?amount=25",
+  "/analytics/usage": "?group_by=model,key,provider,team,app,customer,preset,session,tag:release",
 };
 
 test("responses of read routes match the document and have no undocumented fields", async () => {

@@ -90,6 +90,7 @@ const atPointer = (document: unknown, reference: string): unknown =>
   reference
     .slice(2)
     .split("/")
+    .map((key) => key.replaceAll("~1", "/"))
     .reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), document);
 
 test("every tag has a description, and the document has a licence", async () => {
@@ -211,4 +212,33 @@ test("streams have typed events, errors statuses, responses headers and creation
   expect(
     at("paths|/keys|post|requestBody|content|application/json|schema|additionalProperties"),
   ).toBe(false);
+});
+
+test("groups of usage, the refusal of an explanation and the runs in a run have schemas", async () => {
+  const document: unknown = await (await gateway.get("/openapi.json")).json();
+  const answerOf = (path: string, method: string): unknown =>
+    atPointer(
+      document,
+      `#/paths/${path.replaceAll("/", "~1")}/${method}/responses/200/content/application~1json/schema`,
+    );
+  for (const path of [
+    "/analytics/usage",
+    "/admin/workspaces/{id}/usage",
+    "/admin/users/{id}/usage",
+  ]) {
+    const row = atPointer(answerOf(path, "get"), "#/properties/data/items/properties");
+    expect(Object.keys(Object(row))).toEqual(
+      expect.arrayContaining(["model", "key_id", "provider", "team_id", "app", "tag"]),
+    );
+  }
+  const explained = atPointer(answerOf("/routing/explain", "post"), "#/properties/error/anyOf");
+  expect(explained).toEqual([
+    expect.objectContaining({ required: ["code", "message", "metadata"] }),
+    { type: "null" },
+  ]);
+  const nested = { type: "array", items: { $ref: "#/components/schemas/RunNode" } };
+  expect(
+    atPointer(answerOf("/runs/{id}", "get"), "#/properties/data/properties/runs"),
+  ).toMatchObject(nested);
+  expect(atPointer(document, "#/components/schemas/RunNode/properties/runs")).toMatchObject(nested);
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { explainRouting } from "../../../src/endpoints/inference/explain-routing.ts";
 import {
   provider,
   startGateway,
@@ -46,7 +47,10 @@ interface Explanation {
 const explain = async (changes: object = {}): Promise<Explanation> => {
   const response = await gateway.post("/routing/explain", { ...chat, ...changes });
   expect(response.status).toBe(200);
-  return (await response.json()) as Explanation;
+  const answer: unknown = await response.json();
+  // The described fields are all that there are.
+  expect(explainRouting.response?.().parse(answer)).toEqual(answer);
+  return answer as Explanation;
 };
 
 test("candidates are in order, with reasons, costs and the hold", async () => {

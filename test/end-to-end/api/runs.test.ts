@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { getRun } from "../../../src/endpoints/runs/runs.ts";
 import { acme } from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, listAt, textAt } from "./at.ts";
@@ -51,8 +52,12 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
       },
       body: JSON.stringify(chatRequest({ max_tokens: 7, ...fields })),
     });
-  const show = async (secret: string, id: string): Promise<unknown> =>
-    at(await (await workspaces.as(secret)("GET", `/runs/${id}`)).json(), "data");
+  const show = async (secret: string, id: string): Promise<unknown> => {
+    const answer: unknown = await (await workspaces.as(secret)("GET", `/runs/${id}`)).json();
+    // The described fields are all that there are, also of the runs in it.
+    expect(getRun.response?.().parse(answer)).toEqual(answer);
+    return at(answer, "data");
+  };
 
   test("opens with a key of its own, which tells what is left", async () => {
     const key = await makeKey({ limit: 5 });

@@ -2,10 +2,7 @@ import type { Answers } from "../../lib/api-types.ts";
 import { request, sending, sendingAsWritten } from "../../lib/api.ts";
 
 /** Who would serve a request, and why. */
-export type Explanation = Answers["POST /routing/explain"] & {
-  /** Why nobody would serve it; null where somebody would. */
-  error: { code: string; message: string } | null;
-};
+export type Explanation = Answers["POST /routing/explain"];
 
 /** What a request says of providers. */
 export interface Rules {

@@ -6,17 +6,13 @@ import { pagedQuery, request, sending } from "../../lib/api.ts";
 export type Run = Row<"GET /runs">;
 
 /** A request of a run, with its place in time. */
-export type RunRequest = Answers["GET /runs/{id}"]["data"]["generations"][number];
-
-/** A run with the runs in it. */
-export interface RunNode extends Run {
-  runs: readonly RunNode[];
-}
+export type RunRequest = RunTree["generations"][number];
 
 /** A run as a tree, with the requests of all of it. */
-export interface RunTree extends RunNode {
-  generations: readonly RunRequest[];
-}
+export type RunTree = Answers["GET /runs/{id}"]["data"];
+
+/** A run with the runs in it. */
+export type RunNode = RunTree["runs"][number];
 
 export const runPagesQuery = pagedQuery<Run>(["runs"], "/runs");
 export const runQuery = (id: string) =>

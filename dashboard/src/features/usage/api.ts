@@ -11,25 +11,10 @@ import {
 } from "../../lib/time.ts";
 
 /** Sums of one bucket, of one group where they are grouped. */
-export interface UsageRow extends Row<"GET /analytics/usage"> {
-  model?: string;
-  key_id?: string;
-  provider?: string | null;
-  app?: string | null;
-  customer?: string | null;
-  preset_id?: string | null;
-  session_id?: string | null;
-  tag?: string | null;
-  prompt_tokens: number;
-  completion_tokens: number;
-  cached_tokens: number;
-  reasoning_tokens: number;
-}
+export type UsageRow = Row<"GET /analytics/usage">;
 
 /** Rows of a span of whole buckets; a bucket without a request has no row. */
-export interface Usage extends Omit<Answers["GET /analytics/usage"], "object" | "data"> {
-  data: readonly UsageRow[];
-}
+export type Usage = Omit<Answers["GET /analytics/usage"], "object">;
 
 /** What the API groups usage by. */
 export type UsageGroup =
