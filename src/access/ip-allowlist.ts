@@ -91,25 +91,13 @@ export class IpAllowlistStore {
 
   /** Returns every entry of every workspace, newest first. */
   async loadAll(): Promise<AllowedRange[]> {
-    const rows = await this.database
-      .selectFrom("ip_allowlist")
-      .selectAll()
-      .orderBy("created_at_ms", "desc")
-      .orderBy("id", "desc")
-      .execute();
-    return rows.map(fromRow);
+    return (await this.newestFirst().execute()).map(fromRow);
   }
 
   /** Returns the entries of one workspace, newest first. */
   async list(workspaceId: string): Promise<AllowedRange[]> {
-    const rows = await this.database
-      .selectFrom("ip_allowlist")
-      .selectAll()
-      .where("workspace_id", "=", workspaceId)
-      .orderBy("created_at_ms", "desc")
-      .orderBy("id", "desc")
-      .execute();
-    return rows.map(fromRow);
+    const own = this.newestFirst().where("workspace_id", "=", workspaceId);
+    return (await own.execute()).map(fromRow);
   }
 
   async insert(entry: AllowedRange): Promise<void> {
@@ -127,6 +115,14 @@ export class IpAllowlistStore {
 
   async remove(id: string): Promise<void> {
     await this.database.deleteFrom("ip_allowlist").where("id", "=", id).execute();
+  }
+
+  private newestFirst() {
+    return this.database
+      .selectFrom("ip_allowlist")
+      .selectAll()
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc");
   }
 }
 

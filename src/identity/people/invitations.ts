@@ -1,4 +1,4 @@
-import type { ExpressionBuilder, Kysely, Transaction } from "kysely";
+import type { ExpressionBuilder, Transaction } from "kysely";
 import { brand } from "../../platform/kernel/brand.ts";
 import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -6,8 +6,7 @@ import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { withinTime } from "../../platform/kernel/within-time.ts";
 import type { Mailer } from "../../platform/notify/mailer.ts";
 import { NamedWindows } from "../../platform/rate-windows/named-windows.ts";
-import type { SecretHasher } from "../keys/secret-hasher.ts";
-import { newOneTimeToken } from "./one-time-links.ts";
+import { type LinkParts, newOneTimeToken } from "./one-time-links.ts";
 import type { Role } from "./organizations.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
@@ -49,14 +48,10 @@ const notOpen = (): GatewayError =>
  * Invitations to organisations. Their links are shown once; the database keeps a hash of the token.
  */
 export class Invitations {
-  private readonly database: Kysely<PeopleTables>;
-  private readonly hasher: SecretHasher;
-  private readonly clock: Clock;
+  private readonly parts: LinkParts;
 
-  constructor(options: { database: Kysely<PeopleTables>; hasher: SecretHasher; clock: Clock }) {
-    this.database = options.database;
-    this.hasher = options.hasher;
-    this.clock = options.clock;
+  constructor(parts: LinkParts) {
+    this.parts = parts;
   }
 
   /**
@@ -66,28 +61,27 @@ export class Invitations {
   async create(
     wanted: Pick<Invitation, "organizationId" | "email" | "role" | "inviterUserId">,
   ): Promise<{ token: string; invitation: Invitation }> {
-    const nowMs = this.clock.nowMs();
+    const nowMs = this.parts.clock.nowMs();
     const open = await this.list(wanted.organizationId);
     if (open.length >= openMax)
       throw new GatewayError(
         "conflict",
         `This organisation has ${openMax} open invitations. Withdraw some.`,
       );
-    const { token, hash } = newOneTimeToken(this.hasher);
+    const { token, hash } = newOneTimeToken(this.parts.hasher);
     const invitation: Invitation = {
       ...wanted,
       id: newId("inv", nowMs),
       createdAtMs: nowMs,
       expiresAtMs: nowMs + invitationDays * dayMs,
     };
-    await this.database.transaction().execute(async (transaction) => {
+    await this.parts.database.transaction().execute(async (transaction) => {
       await transaction
         .updateTable("organization_invitations")
         .set({ revoked_at_ms: nowMs })
         .where("organization_id", "=", wanted.organizationId)
         .where("email", "=", wanted.email)
-        .where("accepted_at_ms", "is", null)
-        .where("revoked_at_ms", "is", null)
+        .where(isPending)
         .execute();
       await transaction
         .insertInto("organization_invitations")
@@ -121,14 +115,13 @@ export class Invitations {
     }: { organizationId: string; userId: string; role: Role | undefined },
   ): Promise<Invitation[]> {
     if (role === "owner") return [];
-    const nowMs = this.clock.nowMs();
+    const nowMs = this.parts.clock.nowMs();
     const query = transaction
       .updateTable("organization_invitations")
       .set({ revoked_at_ms: nowMs })
       .where("organization_id", "=", organizationId)
       .where("inviter_user_id", "=", userId)
-      .where("accepted_at_ms", "is", null)
-      .where("revoked_at_ms", "is", null)
+      .where(isPending)
       .where("expires_at_ms", ">", nowMs)
       .returningAll();
     return (await (role === "admin" ? query.where("role", "=", "owner") : query).execute()).map(
@@ -152,10 +145,10 @@ export class Invitations {
    */
   async find(token: string): Promise<(Invitation & { organizationName: string }) | undefined> {
     const row = await this.openOnes()
-      .where("token_hash", "=", this.hasher.hash(token))
+      .where("token_hash", "=", this.parts.hasher.hash(token))
       .executeTakeFirst();
     if (row === undefined) return undefined;
-    const organization = await this.database
+    const organization = await this.parts.database
       .selectFrom("organizations")
       .select("name")
       .where("id", "=", row.organization_id)
@@ -176,13 +169,12 @@ export class Invitations {
   /** Revokes an invitation. Throws `not_found`, also for invitations of other organisations. */
   async revoke({ organizationId, id }: { organizationId: string; id: string }): Promise<void> {
     const row = mayBeId(id)
-      ? await this.database
+      ? await this.parts.database
           .updateTable("organization_invitations")
-          .set({ revoked_at_ms: this.clock.nowMs() })
+          .set({ revoked_at_ms: this.parts.clock.nowMs() })
           .where("id", "=", id)
           .where("organization_id", "=", organizationId)
-          .where("accepted_at_ms", "is", null)
-          .where("revoked_at_ms", "is", null)
+          .where(isPending)
           .returning("id")
           .executeTakeFirst()
       : undefined;
@@ -198,14 +190,13 @@ export class Invitations {
     transaction: Transaction<PeopleTables>,
     { token, userId, email }: { token: string; userId: string; email: string },
   ): Promise<string> {
-    const nowMs = this.clock.nowMs();
+    const nowMs = this.parts.clock.nowMs();
     const row = await transaction
       .updateTable("organization_invitations")
       .set({ accepted_at_ms: nowMs })
-      .where("token_hash", "=", this.hasher.hash(token))
+      .where("token_hash", "=", this.parts.hasher.hash(token))
       .where("email", "=", email)
-      .where("accepted_at_ms", "is", null)
-      .where("revoked_at_ms", "is", null)
+      .where(isPending)
       .where("expires_at_ms", ">", nowMs)
       .where(mayStillInvite)
       .returning(["organization_id", "role"])
@@ -225,15 +216,18 @@ export class Invitations {
   }
 
   private openOnes() {
-    return this.database
+    return this.parts.database
       .selectFrom("organization_invitations")
       .selectAll()
-      .where("accepted_at_ms", "is", null)
-      .where("revoked_at_ms", "is", null)
-      .where("expires_at_ms", ">", this.clock.nowMs())
+      .where(isPending)
+      .where("expires_at_ms", ">", this.parts.clock.nowMs())
       .where(mayStillInvite);
   }
 }
+
+/** Selects invitations that were neither accepted nor revoked. */
+const isPending = (where: ExpressionBuilder<PeopleTables, "organization_invitations">) =>
+  where.and([where("accepted_at_ms", "is", null), where("revoked_at_ms", "is", null)]);
 
 /**
  * Selects invitations whose inviter is not blocked and still has a role that may invite to the

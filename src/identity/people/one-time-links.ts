@@ -14,6 +14,13 @@ export function newOneTimeToken(hasher: SecretHasher): { token: string; hash: st
   return { token, hash: hasher.hash(token) };
 }
 
+/** The database of links, the hasher of their tokens, and the clock by which they expire. */
+export interface LinkParts {
+  database: Kysely<PeopleTables>;
+  hasher: SecretHasher;
+  clock: Clock;
+}
+
 /** The purpose of a link. */
 type LinkPurpose = "password" | "email" | "email-change";
 
@@ -39,14 +46,10 @@ const deadLink = (): GatewayError =>
  * database keeps hashes.
  */
 export class UserLinks {
-  private readonly database: Kysely<PeopleTables>;
-  private readonly hasher: SecretHasher;
-  private readonly clock: Clock;
+  private readonly parts: LinkParts;
 
-  constructor(options: { database: Kysely<PeopleTables>; hasher: SecretHasher; clock: Clock }) {
-    this.database = options.database;
-    this.hasher = options.hasher;
-    this.clock = options.clock;
+  constructor(parts: LinkParts) {
+    this.parts = parts;
   }
 
   /**
@@ -57,10 +60,10 @@ export class UserLinks {
     purpose: LinkPurpose,
     { userId, email, byMail, lifeMs }: UserLink & { lifeMs: number },
   ): Promise<{ token: string; expiresAtMs: number }> {
-    const { token, hash } = newOneTimeToken(this.hasher);
-    const nowMs = this.clock.nowMs();
+    const { token, hash } = newOneTimeToken(this.parts.hasher);
+    const nowMs = this.parts.clock.nowMs();
     const expiresAtMs = nowMs + lifeMs;
-    await this.database.transaction().execute(async (transaction) => {
+    await this.parts.database.transaction().execute(async (transaction) => {
       await transaction
         .deleteFrom("user_links")
         .where((where) =>
@@ -89,13 +92,13 @@ export class UserLinks {
 
   /** Returns whether a token is valid now. */
   async accepts(purpose: LinkPurpose, token: string): Promise<boolean> {
-    const row = await this.database
+    const row = await this.parts.database
       .selectFrom("user_links")
       .select("user_id")
-      .where("token_hash", "=", this.hasher.hash(token))
+      .where("token_hash", "=", this.parts.hasher.hash(token))
       .where("purpose", "=", purpose)
       .where("used_at_ms", "is", null)
-      .where("expires_at_ms", ">", this.clock.nowMs())
+      .where("expires_at_ms", ">", this.parts.clock.nowMs())
       .executeTakeFirst();
     return row !== undefined;
   }
@@ -111,11 +114,11 @@ export class UserLinks {
     purpose: LinkPurpose,
     token: string,
   ): Promise<UserLink> {
-    const nowMs = this.clock.nowMs();
+    const nowMs = this.parts.clock.nowMs();
     const row = await transaction
       .updateTable("user_links")
       .set({ used_at_ms: nowMs })
-      .where("token_hash", "=", this.hasher.hash(token))
+      .where("token_hash", "=", this.parts.hasher.hash(token))
       .where("purpose", "=", purpose)
       .where("used_at_ms", "is", null)
       .where("expires_at_ms", ">", nowMs)
@@ -142,34 +145,21 @@ const claimDays = 1;
  * printed.
  */
 export class OwnerClaim {
-  private readonly database: Kysely<PeopleTables>;
-  private readonly hasher: SecretHasher;
-  private readonly clock: Clock;
+  private readonly parts: LinkParts;
   private claimed: boolean;
 
-  private constructor(options: {
-    database: Kysely<PeopleTables>;
-    hasher: SecretHasher;
-    clock: Clock;
-    claimed: boolean;
-  }) {
-    this.database = options.database;
-    this.hasher = options.hasher;
-    this.clock = options.clock;
-    this.claimed = options.claimed;
+  private constructor(parts: LinkParts, claimed: boolean) {
+    this.parts = parts;
+    this.claimed = claimed;
   }
 
-  static async open(options: {
-    database: Kysely<PeopleTables>;
-    hasher: SecretHasher;
-    clock: Clock;
-  }): Promise<OwnerClaim> {
-    const row = await options.database
+  static async open(parts: LinkParts): Promise<OwnerClaim> {
+    const row = await parts.database
       .selectFrom("owner_claims")
       .select("claimed_at_ms")
       .where("id", "=", claimId)
       .executeTakeFirst();
-    return new OwnerClaim({ ...options, claimed: row !== undefined && row.claimed_at_ms !== null });
+    return new OwnerClaim(parts, row !== undefined && row.claimed_at_ms !== null);
   }
 
   /** Whether the owner account was claimed. Until then no other account can be created. */
@@ -183,9 +173,12 @@ export class OwnerClaim {
    */
   async issue(): Promise<string | undefined> {
     if (this.claimed) return undefined;
-    const { token, hash } = newOneTimeToken(this.hasher);
-    const values = { token_hash: hash, expires_at_ms: this.clock.nowMs() + claimDays * dayMs };
-    await this.database
+    const { token, hash } = newOneTimeToken(this.parts.hasher);
+    const values = {
+      token_hash: hash,
+      expires_at_ms: this.parts.clock.nowMs() + claimDays * dayMs,
+    };
+    await this.parts.database
       .insertInto("owner_claims")
       .values({ id: claimId, claimed_at_ms: null, user_id: null, ...values })
       .onConflict((conflict) =>
@@ -197,12 +190,12 @@ export class OwnerClaim {
 
   /** Returns whether a token is valid now. */
   async accepts(token: string): Promise<boolean> {
-    const row = await this.database
+    const row = await this.parts.database
       .selectFrom("owner_claims")
       .select("id")
-      .where("token_hash", "=", this.hasher.hash(token))
+      .where("token_hash", "=", this.parts.hasher.hash(token))
       .where("claimed_at_ms", "is", null)
-      .where("expires_at_ms", ">", this.clock.nowMs())
+      .where("expires_at_ms", ">", this.parts.clock.nowMs())
       .executeTakeFirst();
     return row !== undefined;
   }
@@ -217,11 +210,11 @@ export class OwnerClaim {
     transaction: Transaction<PeopleTables>,
     { token, userId }: { token: string; userId: string },
   ): Promise<void> {
-    const nowMs = this.clock.nowMs();
+    const nowMs = this.parts.clock.nowMs();
     const row = await transaction
       .updateTable("owner_claims")
       .set({ claimed_at_ms: nowMs, user_id: userId })
-      .where("token_hash", "=", this.hasher.hash(token))
+      .where("token_hash", "=", this.parts.hasher.hash(token))
       .where("claimed_at_ms", "is", null)
       .where("expires_at_ms", ">", nowMs)
       .returning("id")

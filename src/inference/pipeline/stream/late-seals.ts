@@ -4,7 +4,6 @@ import { isSealedReasoning } from "../../canonical/reasoning.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
 import type { StreamPart } from "../../canonical/response.ts";
 import type { WorkspaceSignatures } from "./call-signatures.ts";
-import { TurnKeys, textOf } from "./turn-keys.ts";
 
 /**
  * Collects the sealed reasoning of a stream that comes after its last text, which the client is not
@@ -76,3 +75,38 @@ function lateOf(
   if (message.parts.at(-1)?.type !== "text") return [];
   return signatures.findLate(keys.of(textOf(message))) ?? [];
 }
+
+/**
+ * Names each turn of a conversation by everything that was said up to it, so that a seal returns to
+ * its own conversation alone. Instructions are not included, since agents change them.
+ */
+class TurnKeys {
+  private hash = 0n;
+
+  add(message: Message): void {
+    if (message.role === "system") return;
+    this.hash = hashOf(message.role + plainOf(message), this.hash);
+  }
+
+  /** Returns the key of a turn that says this text. */
+  of(text: string): string {
+    return hashOf(text.trim(), this.hash).toString(36);
+  }
+}
+
+const hashOf = (text: string, seed: bigint): bigint => Bun.hash.wyhash(text, seed);
+
+/** Returns what a message says: its texts, and the ids of calls. */
+function plainOf(message: Exclude<Message, { role: "system" }>): string {
+  if (message.role === "tool") return `${message.toolCallId}\n${textOf(message)}`;
+  if (message.role === "user") return textOf(message);
+  const ids = message.parts.map((part) => (part.type === "tool-call" ? part.id : ""));
+  return `${ids.join(" ")}\n${textOf(message)}`;
+}
+
+/** Returns the texts of a message as one, without the white space around it. */
+const textOf = ({ parts }: { parts: readonly { type: string; text?: unknown }[] }): string =>
+  parts
+    .map((part) => (part.type === "text" ? String(part.text) : ""))
+    .join("")
+    .trim();
