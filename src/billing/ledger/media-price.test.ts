@@ -21,7 +21,7 @@ const chargeOf = (
 ): bigint => {
   const row = configuredPriceRow("v", pricing, surface);
   const charged = chargedUsage(row, { usage, asked: undefined });
-  const price = chargedPrice(row, { asked: undefined, told: undefined, usage: charged, picture });
+  const price = chargedPrice(row, { asked: undefined, served: undefined, usage: charged, picture });
   const lines = explainCharge(price, charged).reduce((sum, line) => sum + line.amountNanoUsd, 0n);
   expect(lines).toBe(chargeFor(price, charged));
   return chargeFor(price, charged);

@@ -204,7 +204,7 @@ interface PricedAnswer {
   /** What the request asked for beside tokens at the ordinary price. */
   asked: ChargedExtras | undefined;
   /** The levels that the answer says it was served at. */
-  told: Levels | undefined;
+  served: Levels | undefined;
   usage: Usage;
   /** The size and quality of the pictures that were made. */
   picture?: PictureKind | undefined;
@@ -218,22 +218,24 @@ interface PricedAnswer {
 export const chargedPrice = (row: PriceRow, answer: PricedAnswer): PriceRow =>
   priceOfMedia(levelPrice(row, answer), { usage: answer.usage, picture: answer.picture });
 
-function levelPrice(row: PriceRow, { asked, told, usage }: PricedAnswer): PriceRow {
+function levelPrice(row: PriceRow, { asked, served, usage }: PricedAnswer): PriceRow {
   if (row.levels === undefined && row.tools === undefined) return row;
-  const stated = pricedLevels(row, told);
+  const stated = pricedLevels(row, served);
   const base = priceAt(row, stated) ?? row;
-  const silent = levelFields.filter((field) => told?.[field] === undefined && asked?.levels[field]);
+  const silent = levelFields.filter(
+    (field) => served?.[field] === undefined && asked?.levels[field],
+  );
   const open =
     silent.length === 0 ? undefined : priceAt(row, { ...stated, ...pick(asked, silent) });
   const price = open !== undefined && chargeFor(open, usage) > chargeFor(base, usage) ? open : base;
   return withTools(price, asked?.tools ?? []);
 }
 
-/** Returns the told levels that have a price. */
-function pricedLevels(row: PriceRow, told: Levels | undefined): Levels {
+/** Returns the stated levels that have a price. */
+function pricedLevels(row: PriceRow, served: Levels | undefined): Levels {
   const known: Levels = {};
   for (const field of levelFields) {
-    const level = levelOf(field, told?.[field]);
+    const level = levelOf(field, served?.[field]);
     if (level !== undefined && row.levels?.[field]?.[level] !== undefined) known[field] = level;
   }
   return known;

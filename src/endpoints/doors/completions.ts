@@ -113,6 +113,6 @@ function inCompletionForm(answer: Answer, prompt: EchoedPrompt): Answer {
   const { body, headers } = answer;
   if (typeof body !== "string")
     return new Reply(new ReshapedFrames(body, new CompletionShaper(prompt)), { headers });
-  const told = completionOfChat(JSON.parse(body) as Record<string, JsonValue>, prompt);
-  return new Reply(JSON.stringify(told), { headers });
+  const completion = completionOfChat(JSON.parse(body) as Record<string, JsonValue>, prompt);
+  return new Reply(JSON.stringify(completion), { headers });
 }

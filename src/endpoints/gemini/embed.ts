@@ -118,13 +118,13 @@ function embedContents(
       const answer = asObject(JSON.parse(wholeText(served, call))) ?? {};
       const vectors = asObject(answer.embeddings)?.float as readonly (readonly number[])[];
       const usage = asObject(answer.usage);
-      const told = render(vectors, {
+      const rendered = render(vectors, {
         usageMetadata: {
           promptTokenCount: usage?.prompt_tokens ?? usage?.total_tokens,
           cost: usage?.cost,
         },
       });
-      return wholeResponse(context, { served, call, text: JSON.stringify(told) });
+      return wholeResponse(context, { served, call, text: JSON.stringify(rendered) });
     },
   );
 }

@@ -123,8 +123,10 @@ function usageWords({ detail, status }: GenerationRecord): string[] {
       : [
           `The answer was ${status === "cut" ? "cut off" : "cancelled"}; what was delivered is charged.`,
         ]),
-    ...(detail.usageEstimated ? ["The provider told no usage, so it was estimated."] : []),
-    ...(detail.usageClamped ? ["The provider told an impossible usage, so it was clamped."] : []),
+    ...(detail.usageEstimated ? ["The provider reported no usage, so it was estimated."] : []),
+    ...(detail.usageClamped
+      ? ["The provider reported an impossible usage, so it was clamped."]
+      : []),
   ];
 }
 

@@ -52,12 +52,12 @@ function embedIn(
       const answer = asObject(JSON.parse(wholeText(served, call))) ?? {};
       const vectors = objectsIn(answer.data).map(({ embedding }) => embedding);
       const tokens = asNumber(asObject(answer.usage)?.prompt_tokens) ?? 0;
-      const told = {
+      const rendered = {
         model: body["model"],
         ...render(vectors, tokens),
         total_duration: Math.round((clock.monotonicMs() - context.startedMs) * 1e6),
       };
-      return wholeResponse(context, { served, call, text: JSON.stringify(told) });
+      return wholeResponse(context, { served, call, text: JSON.stringify(rendered) });
     },
   );
 }

@@ -46,7 +46,9 @@ export class RunsDoor implements RunDoor {
     await this.visit(context, name);
     try {
       const result = await work();
-      return result instanceof Reply ? ((await this.told(context, result)) as Result) : result;
+      return result instanceof Reply
+        ? ((await this.withRunHeaders(context, result)) as Result)
+        : result;
     } catch (error) {
       await this.refused(context, error);
       throw error;
@@ -59,7 +61,7 @@ export class RunsDoor implements RunDoor {
 
   async tell(context: RequestContext, answer: Promise<Answer>): Promise<Answer> {
     try {
-      return await this.told(context, await answer);
+      return await this.withRunHeaders(context, await answer);
     } catch (error) {
       await this.refused(context, error);
       throw error;
@@ -79,7 +81,7 @@ export class RunsDoor implements RunDoor {
     this.visits.set(context, visit);
   }
 
-  private async told(context: RequestContext, answer: Answer): Promise<Answer> {
+  private async withRunHeaders(context: RequestContext, answer: Answer): Promise<Answer> {
     const headers = await this.visits.get(context)?.headers();
     for (const [name, value] of Object.entries(headers ?? {})) {
       if (answer instanceof Reply) answer.headers[name] = value;

@@ -92,7 +92,7 @@ function pricedOf({ call, candidate: { route }, metered }: Settlement): Priced {
   return {
     price: chargedPrice(row, {
       asked,
-      told: metered.levels,
+      served: metered.levels,
       usage: charged,
       picture: metered.picture,
     }),

@@ -25,7 +25,7 @@ import "../../support/property-seed.ts";
 function expectHeld(row: PriceRow, { use, metered }: { use: MediaUse; metered: MeteredUsage }) {
   const usage = chargedUsage(row, { usage: metered.usage, asked: undefined });
   const { picture } = metered;
-  const price = chargedPrice(row, { asked: undefined, told: undefined, usage, picture });
+  const price = chargedPrice(row, { asked: undefined, served: undefined, usage, picture });
   const held = heldMedia(row, { vector: row.base, use }) + (row.base.request ?? 0n);
   expect(chargeFor(price, usage) * 1_000n).toBeLessThanOrEqual(held + 500n);
 }

@@ -111,7 +111,7 @@ test.each(rows.map((row) => [...row] as const))(
     const charged = chargedUsage(row, { usage, asked: undefined });
     const price = chargedPrice(row, {
       asked: undefined,
-      told: undefined,
+      served: undefined,
       usage: charged,
     });
     const nano = chargeFor(price, charged);

@@ -31,8 +31,8 @@ async function converse(
     const { body, headers } = answer;
     const latencyMs = (): number => Math.round(deps.clock.monotonicMs() - context.startedMs);
     if (typeof body === "string") {
-      const told = converseOfMessage(JSON.parse(body) as JsonObject, latencyMs());
-      return new Reply(JSON.stringify(told), { headers });
+      const converseAnswer = converseOfMessage(JSON.parse(body) as JsonObject, latencyMs());
+      return new Reply(JSON.stringify(converseAnswer), { headers });
     }
     return eventStreamResponse(body, { shaper: new ConverseShaper(latencyMs), headers });
   });

@@ -119,10 +119,10 @@ function streamOf(
   }
   const followed = deps.background.follow(id, startingAfter);
   const dialectHeaders = pickHeaders(context.request.headers, metadataPlaceHeaders);
-  const told = wantsMetadataInLastEvent({ dialectHeaders })
+  const events = wantsMetadataInLastEvent({ dialectHeaders })
     ? withoutMetadataEvent(followed)
     : followed;
-  const source = withPings(told, {
+  const source = withPings(events, {
     keepAlive: deps.inference.keepAlive,
     atOnce: !hasEnded(status),
   });

@@ -174,11 +174,11 @@ export const withRefusal = (finish: Finish, refused: boolean): Finish =>
 
 /** Returns the ending fields of an answer, or of a stream's `message_delta`. */
 export function encodeFinish({ reason, stopSequence, explanation, category }: Finish): JsonObject {
-  const told = explanation !== undefined || category !== undefined;
+  const isExplained = explanation !== undefined || category !== undefined;
   return {
     stop_reason: wordByReason[reason],
     stop_sequence: reason === "stop_sequence" ? (stopSequence ?? null) : null,
-    stop_details: told
+    stop_details: isExplained
       ? { type: "refusal", category: category ?? null, explanation: explanation ?? null }
       : null,
   };

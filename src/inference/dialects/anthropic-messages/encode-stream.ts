@@ -109,7 +109,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     const opened = this.startIfNone();
     const blocks = this.blocks.close();
     this.ended = true;
-    const { metadata, ...told } = gateway ?? {};
+    const { metadata, ...facts } = gateway ?? {};
     const finish = withRefusal(reconcileFinish(this.finish, this.blocks.hasCalls), this.refused);
     return [
       ...opened,
@@ -117,8 +117,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
       frame({
         type: "message_delta",
         delta: encodeFinish(finish),
-        usage: encodeUsage(this.usage ?? nothingReported, told),
-        ...(this.context.gateway === undefined && gatewayFields(told)),
+        usage: encodeUsage(this.usage ?? nothingReported, facts),
+        ...(this.context.gateway === undefined && gatewayFields(facts)),
       }),
       frame({
         type: "message_stop",

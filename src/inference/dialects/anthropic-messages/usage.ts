@@ -192,10 +192,10 @@ export class UsageTally {
   }
 
   private merge(usage: unknown): void {
-    const told = Object.entries(asObject(usage) ?? {}).filter(
+    const reported = Object.entries(asObject(usage) ?? {}).filter(
       ([, value]) => value !== null && value !== undefined,
     );
-    if (told.length > 0) this.fields = { ...this.fields, ...Object.fromEntries(told) };
+    if (reported.length > 0) this.fields = { ...this.fields, ...Object.fromEntries(reported) };
   }
 }
 

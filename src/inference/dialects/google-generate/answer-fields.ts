@@ -78,8 +78,8 @@ function filteredFinish(category: string, message: unknown): Finish {
 export function readFailure(candidate: JsonObject): ReportedError | undefined {
   const word = asString(candidate.finishReason) ?? "";
   if (!failures.has(word)) return undefined;
-  const told = asString(candidate.finishMessage);
-  const message = `${faults[word] ?? "The model broke off its answer"} (${word})${told ? `: ${told}` : "."}`;
+  const explanation = asString(candidate.finishMessage);
+  const message = `${faults[word] ?? "The model broke off its answer"} (${word})${explanation ? `: ${explanation}` : "."}`;
   return { message, code: word, type: "upstream_error", status: 502, generated: true };
 }
 

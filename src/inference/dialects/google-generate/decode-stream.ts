@@ -89,8 +89,8 @@ export class GenerateStreamDecoder implements StreamDecoder {
     let searches = 0;
     for (const candidate of this.candidates.values()) searches += candidate.searchCount;
     if (searches === 0) return metered;
-    const told = metered ?? { usage: {}, estimated: false, clamped: false };
-    return { ...told, usage: { ...told.usage, searches } };
+    const counted = metered ?? { usage: {}, estimated: false, clamped: false };
+    return { ...counted, usage: { ...counted.usage, searches } };
   }
 
   /** Whether every candidate has said how it ended; content and usage may still follow. */

@@ -137,13 +137,17 @@ export function pricedUsageText(options: {
  * name them differently, or send an invalid total.
  */
 function withTotals(text: string, { usage }: MeteredUsage): string {
-  const told = JSON.parse(text) as Record<string, unknown>;
+  const reported = JSON.parse(text) as Record<string, unknown>;
   const {
-    prompt_tokens: promptTold,
-    completion_tokens: completionTold,
-    total_tokens: totalTold,
-  } = told;
-  if (isCount(promptTold) && isCount(completionTold) && totalTold === promptTold + completionTold)
+    prompt_tokens: promptReported,
+    completion_tokens: completionReported,
+    total_tokens: totalReported,
+  } = reported;
+  if (
+    isCount(promptReported) &&
+    isCount(completionReported) &&
+    totalReported === promptReported + completionReported
+  )
     return text;
   const [prompt, completion] = [totalInputTokens(usage), totalOutputTokens(usage)];
   const counts = {
@@ -151,7 +155,7 @@ function withTotals(text: string, { usage }: MeteredUsage): string {
     completion_tokens: completion,
     total_tokens: prompt + completion,
   };
-  const edits = Object.entries(counts).filter(([name, count]) => told[name] !== count);
+  const edits = Object.entries(counts).filter(([name, count]) => reported[name] !== count);
   return editMembers(text, new Map(edits.map(([name, count]) => [name, String(count)])));
 }
 

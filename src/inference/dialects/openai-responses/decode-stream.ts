@@ -119,7 +119,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const start = this.start(response);
     const items = (asArray(response.output) ?? []).flatMap((item, index) => {
       const fields = asObject(item);
-      return fields === undefined ? [] : this.output.told(index, fields);
+      return fields === undefined ? [] : this.output.complete(index, fields);
     });
     const rest = this.output.close();
     this.ended = true;
@@ -239,7 +239,7 @@ class OutputStream {
   }
 
   /** Reads an item of the terminal event for what its own events did not report. */
-  told(outputIndex: number, item: JsonObject): StreamPart[] {
+  complete(outputIndex: number, item: JsonObject): StreamPart[] {
     const id = asString(item.id);
     const known = id === undefined ? undefined : this.items.find((one) => one.id === id);
     return this.done(known?.outputIndex ?? outputIndex, item);

@@ -199,8 +199,8 @@ function withRules(schema: JsonObject, moved: JsonObject): string | undefined {
   const written = typeof schema.description === "string" ? schema.description : undefined;
   const rules = Object.entries(moved).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   if (rules.length === 0) return written;
-  const told = `{${rules.join(", ")}}`;
-  return written === undefined ? told : `${written}\n\n${told}`;
+  const note = `{${rules.join(", ")}}`;
+  return written === undefined ? note : `${written}\n\n${note}`;
 }
 
 /** Declares the keywords of a schema that are described to the model instead of enforced. */

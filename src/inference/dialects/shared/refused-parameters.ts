@@ -39,12 +39,12 @@ export function refusedFields(
         ];
   const fields = named.filter((field) => body[field] !== undefined);
   if (fields.length === 0) return { fields, losses: [] };
-  const told = [...new Set(fields)].filter(
+  const lost = [...new Set(fields)].filter(
     (field) => body[field] !== null && body[field] !== defaults[field] && !quiet.has(field),
   );
   return {
     fields,
-    losses: told.map((field) => ({ field, reason: "the upstream does not take it" })),
+    losses: lost.map((field) => ({ field, reason: "the upstream does not take it" })),
   };
 }
 

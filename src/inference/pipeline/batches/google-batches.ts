@@ -73,8 +73,8 @@ export function googleBatches(api: ProviderApi): ProviderBatchApi {
     },
     async *answers({ id }) {
       const { response, metadata } = await batchOf(id);
-      const told = fieldsOf(response ?? fieldsOf(metadata)["output"]);
-      const file = textOf(told["responsesFile"]);
+      const output = fieldsOf(response ?? fieldsOf(metadata)["output"]);
+      const file = textOf(output["responsesFile"]);
       if (file !== undefined) {
         const { origin, pathname } = new URL(api.baseUrl);
         for await (const line of api.lines(
@@ -82,7 +82,7 @@ export function googleBatches(api: ProviderApi): ProviderBatchApi {
         ))
           yield answerOf(line, line["key"]);
       }
-      const inlined = told["inlinedResponses"];
+      const inlined = output["inlinedResponses"];
       const list = Array.isArray(inlined) ? inlined : fieldsOf(inlined)["inlinedResponses"];
       for (const each of Array.isArray(list) ? list : [])
         yield answerOf(fieldsOf(each), fieldsOf(fieldsOf(each)["metadata"])["key"]);

@@ -419,9 +419,9 @@ export const anthropicMessages = spoken({
   }),
   // Anthropic pings once after the start.
   frame(frame, { reply }) {
-    const told = reply.usage === undefined ? frame.replace(/,"usage":\{[^}]*\}/, "") : frame;
+    const shown = reply.usage === undefined ? frame.replace(/,"usage":\{[^}]*\}/, "") : frame;
     const ping = messages.pingFrame;
-    return frame.startsWith("event: message_start") ? [told, ping] : [told];
+    return frame.startsWith("event: message_start") ? [shown, ping] : [shown];
   },
   // Arguments that were cut by the token limit are not JSON; a whole answer then has none.
   body({ usage, content, ...body }, reply) {

@@ -61,8 +61,8 @@ function adaptSpeech(request: SpeechRequest, adapted: AdaptedRoute): Adapter {
     createRelay: noText,
     decodeBytes: (headers) => {
       // ElevenLabs names what it bills.
-      const told = Number(headers["character-cost"]);
-      const characters = Number.isInteger(told) && told > 0 ? told : undefined;
+      const billed = Number(headers["character-cost"]);
+      const characters = Number.isInteger(billed) && billed > 0 ? billed : undefined;
       const answer = cameAs(exchange.answer, headers["content-type"]);
       return speechDecoder(request, { answer, counts: { byPiece, characters } });
     },

@@ -26,11 +26,11 @@ export function eventsOfTranscript(
   { format }: Pick<TranscriptionRequest, "format">,
   { text, segments, usage }: Transcript,
 ): string {
-  const told =
+  const pieces =
     format === "diarized_json"
       ? (segments ?? []).map((segment, index) => frame(spokenSegment(segment, index)))
       : [frame({ type: "transcript.text.delta", delta: text })];
-  return [...told, frame({ type: "transcript.text.done", text, usage })].join("");
+  return [...pieces, frame({ type: "transcript.text.done", text, usage })].join("");
 }
 
 /** Relays a stream of a transcript in OpenAI's form, whose last event shows the charge. */

@@ -106,34 +106,36 @@ export class ConverseShaper implements BedrockShaper {
     switch (event.type) {
       case "message_start":
         this.usage = asObject(asObject(event.message)?.usage) ?? {};
-        return [told("messageStart", { role: "assistant" })];
+        return [eventOf("messageStart", { role: "assistant" })];
       case "content_block_start": {
         const block = asObject(event.content_block) ?? {};
         if (block.type === "redacted_thinking")
           return [
-            told("contentBlockDelta", {
+            eventOf("contentBlockDelta", {
               delta: { reasoningContent: { redactedContent: block.data } },
               contentBlockIndex,
             }),
           ];
         if (block.type !== "tool_use") return [];
         const start = { toolUse: { toolUseId: block.id, name: block.name } };
-        return [told("contentBlockStart", { start, contentBlockIndex })];
+        return [eventOf("contentBlockStart", { start, contentBlockIndex })];
       }
       case "content_block_delta": {
         const delta = deltaOf(asObject(event.delta) ?? {});
-        return delta === undefined ? [] : [told("contentBlockDelta", { delta, contentBlockIndex })];
+        return delta === undefined
+          ? []
+          : [eventOf("contentBlockDelta", { delta, contentBlockIndex })];
       }
       case "content_block_stop":
-        return [told("contentBlockStop", { contentBlockIndex })];
+        return [eventOf("contentBlockStop", { contentBlockIndex })];
       case "message_delta":
         this.usage = { ...this.usage, ...asObject(event.usage) };
         this.stopReason = asObject(event.delta)?.stop_reason ?? this.stopReason;
         return [];
       case "message_stop":
         return [
-          told("messageStop", { stopReason: stopReasonOf(this.stopReason) }),
-          told("metadata", {
+          eventOf("messageStop", { stopReason: stopReasonOf(this.stopReason) }),
+          eventOf("metadata", {
             usage: usageOf(this.usage),
             metrics: { latencyMs: this.latencyMs() },
           }),
@@ -146,7 +148,7 @@ export class ConverseShaper implements BedrockShaper {
   }
 }
 
-const told = (type: string, payload: JsonObject): BedrockEvent => ({
+const eventOf = (type: string, payload: JsonObject): BedrockEvent => ({
   type,
   isException: false,
   payload,

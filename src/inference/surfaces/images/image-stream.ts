@@ -115,10 +115,10 @@ export function wholeEvents({ request }: { request: ImageRequest }, rendered: Fi
         url: typeof url === "string" ? url : undefined,
         type: typeof base64 === "string" ? typeOfBase64(base64) : undefined,
       });
-      const told = index === list.length - 1 ? fieldsOf(usage) : undefined;
+      const lastUsage = index === list.length - 1 ? fieldsOf(usage) : undefined;
       const createdAtSeconds = Number(created);
-      const event = completedEvent(request, { picture, shown, usage: told, createdAtSeconds });
-      return frame(request.form === "openrouter" ? forOpenrouter(event, told) : event);
+      const event = completedEvent(request, { picture, shown, usage: lastUsage, createdAtSeconds });
+      return frame(request.form === "openrouter" ? forOpenrouter(event, lastUsage) : event);
     })
     .join("");
 }

@@ -228,8 +228,8 @@ export class ResponseEvents extends RoundStream {
       approvals +
       this.frame(shownName, { response: this.rounds.shown(record, changes) }) +
       tail
-        .map(({ name: told, data }) =>
-          this.frame(told, this.rounds.named(JSON.parse(data) as EventData)),
+        .map(({ name: tailName, data }) =>
+          this.frame(tailName, this.rounds.named(JSON.parse(data) as EventData)),
         )
         .join("")
     );

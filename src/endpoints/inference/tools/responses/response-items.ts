@@ -113,21 +113,21 @@ export function resultItem(
   callId: string,
   { ran: { text, pictures, error }, seesPictures }: { ran: RanTool; seesPictures: boolean },
 ): ResponseItem {
-  const told = error === null ? text : `The tool failed: ${text}`;
+  const outputText = error === null ? text : `The tool failed: ${text}`;
   return {
     type: "function_call_output",
     call_id: callId,
     output:
       seesPictures && pictures.length > 0
         ? [
-            { type: "input_text", text: told },
+            { type: "input_text", text: outputText },
             ...pictures.map(({ mediaType, base64 }) => ({
               type: "input_image",
               detail: "auto",
               image_url: `data:${mediaType};base64,${base64}`,
             })),
           ]
-        : told,
+        : outputText,
   };
 }
 
@@ -156,7 +156,7 @@ function errorText(error: unknown): string {
 
 function endedPair(tools: GatewayTools, item: ResponseItem): ResponseItem[] {
   const { id, output, error } = item;
-  const told =
+  const outputText =
     typeof output === "string" ? output : `The tool failed: ${errorText(error ?? "no output")}`;
   return callPair(
     {
@@ -164,7 +164,7 @@ function endedPair(tools: GatewayTools, item: ResponseItem): ResponseItem[] {
       name: nameOf(tools, item),
       argumentsText: String(item["arguments"]),
     },
-    told,
+    outputText,
   );
 }
 

@@ -171,11 +171,11 @@ export class KeptWriter implements StreamWriter {
    * Adds the charge to the usage that accompanies the finish reason; the two may come in separate
    * events.
    */
-  private ending(told: string, delta: JsonObject = {}): string | Promise<string> {
+  private ending(eventText: string, delta: JsonObject = {}): string | Promise<string> {
     const { stop_reason: reason } = delta;
     if (typeof reason === "string") this.finishReason ??= this.fitting(reason);
     if (this.costShown) return "";
-    const data = this.withFittingEnd(told, reason);
+    const data = this.withFittingEnd(eventText, reason);
     const usage = memberText(data, "usage");
     if (usage !== undefined && this.finishReason !== null) return this.withCharge(data, usage);
     if (typeof reason === "string") {

@@ -124,12 +124,12 @@ class TurnEncoder {
     );
     const first = content[0];
     const plain = content.length === 1 && first?.type === "text" && Object.keys(first).length === 2;
-    const told = content.length === 0 ? "" : plain ? first.text : content;
+    const wireContent = content.length === 0 ? "" : plain ? first.text : content;
     if (message.name === undefined && message.extensions === undefined)
-      return { role: "user", content: told };
+      return { role: "user", content: wireContent };
     return {
       role: "user",
-      content: told,
+      content: wireContent,
       ...named(message.name),
       ...place.extensionFields(message.extensions),
     };

@@ -36,9 +36,9 @@ export interface StreamSurroundings {
  * Returns what a whole text adds to what came of it; nothing when the two disagree, since what was
  * sent cannot be revised.
  */
-function suffixOf(whole: string | undefined, told: string): string {
-  if (whole === undefined || !whole.startsWith(told)) return "";
-  return whole.slice(told.length);
+function suffixOf(whole: string | undefined, received: string): string {
+  if (whole === undefined || !whole.startsWith(received)) return "";
+  return whole.slice(received.length);
 }
 
 interface PartState {
@@ -102,8 +102,8 @@ export class MessageStream implements ItemStream {
   private reconcile(index: number, part: JsonObject): StreamPart[] {
     if (part.type === "refusal") return this.restOfRefusal(index, asString(part.refusal));
     const text = this.rest(index, asString(part.text));
-    const told = this.parts.get(index)?.annotationCount ?? 0;
-    const annotations = this.annotations(index, (asArray(part.annotations) ?? []).slice(told));
+    const sentCount = this.parts.get(index)?.annotationCount ?? 0;
+    const annotations = this.annotations(index, (asArray(part.annotations) ?? []).slice(sentCount));
     return [...text, ...annotations, ...this.end(index)];
   }
 
@@ -197,7 +197,7 @@ export class CallStream implements ItemStream {
   /** The text so far. */
   private text = "";
   /** The characters of it that were passed on. */
-  private told = 0;
+  private sentLength = 0;
   /**
    * Whether it is a custom tool that was sent as a function, whose input is known only when the
    * arguments are complete.
@@ -224,7 +224,7 @@ export class CallStream implements ItemStream {
 
   skip(_like: SpokenPart, text: string): void {
     this.text += text;
-    this.told = this.text.length;
+    this.sentLength = this.text.length;
   }
 
   done(item: JsonObject): StreamPart[] {
@@ -266,10 +266,15 @@ export class CallStream implements ItemStream {
   }
 
   private tell(): StreamPart[] {
-    if (this.place === undefined || this.ended || this.unwraps || this.told === this.text.length)
+    if (
+      this.place === undefined ||
+      this.ended ||
+      this.unwraps ||
+      this.sentLength === this.text.length
+    )
       return [];
-    const fresh = this.text.slice(this.told);
-    this.told = this.text.length;
+    const fresh = this.text.slice(this.sentLength);
+    this.sentLength = this.text.length;
     return [{ type: "tool-call-delta", ...this.place, arguments: fresh }];
   }
 }
@@ -286,7 +291,7 @@ export class ThoughtStream implements ItemStream {
   private readonly surroundings: StreamSurroundings;
   private id: string | undefined;
   private place: ItemPlace | undefined;
-  private readonly told = new Map<string, string>();
+  private readonly received = new Map<string, string>();
 
   constructor(item: JsonObject, surroundings: StreamSurroundings) {
     this.surroundings = surroundings;
@@ -340,12 +345,12 @@ export class ThoughtStream implements ItemStream {
   }
 
   private rest(whole: string | undefined, summaryIndex?: number): StreamPart[] {
-    return this.think(suffixOf(whole, this.told.get(String(summaryIndex)) ?? ""), summaryIndex);
+    return this.think(suffixOf(whole, this.received.get(String(summaryIndex)) ?? ""), summaryIndex);
   }
 
   private note(text: string, summaryIndex: number | undefined): void {
     const key = String(summaryIndex);
-    this.told.set(key, (this.told.get(key) ?? "") + text);
+    this.received.set(key, (this.received.get(key) ?? "") + text);
   }
 
   private think(text: string, summaryIndex?: number): StreamPart[] {

@@ -164,8 +164,8 @@ export class KeptWriter implements StreamWriter {
 
   private creation(type: string, { response }: JsonObject): string {
     const { shown, request } = this.options;
-    const told = asObject(response)?.created_at;
-    this.createdAtSeconds = typeof told === "number" ? told : request.nowSeconds();
+    const createdAt = asObject(response)?.created_at;
+    this.createdAtSeconds = typeof createdAt === "number" ? createdAt : request.nowSeconds();
     const record = responseRecord(
       { ...shown, createdAtSeconds: this.createdAtSeconds, output: [] },
       { requestBody: request.body },
@@ -323,8 +323,8 @@ class DeliveredItems {
     const part = Object.hasOwn(partsOfDelta, type) ? partsOfDelta[type] : undefined;
     if (item !== undefined && field !== undefined) return { fields: item, name: field };
     if (item === undefined || part === undefined) return undefined;
-    const told = part.list === "summary" ? event.summary_index : event.content_index;
-    const index = typeof told === "number" && Number.isInteger(told) ? told : 0;
+    const named = part.list === "summary" ? event.summary_index : event.content_index;
+    const index = typeof named === "number" && Number.isInteger(named) ? named : 0;
     const list = Array.isArray(item[part.list])
       ? [...(item[part.list] as readonly JsonObject[])]
       : [];

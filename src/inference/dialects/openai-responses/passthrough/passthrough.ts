@@ -132,14 +132,14 @@ function removeForModel(
   });
   const gone = fields.filter((field) => !edits.has(field) || edits.get(field) !== undefined);
   for (const field of gone) edits.set(field, undefined);
-  const told = losses.filter(({ field }) => gone.includes(field));
-  if (!refuses.always.includes("reasoning_effort")) return told;
+  const removed = losses.filter(({ field }) => gone.includes(field));
+  if (!refuses.always.includes("reasoning_effort")) return removed;
   const { include } = body;
   if (Array.isArray(include) && include.includes(includedSeals))
     edits.set("include", JSON.stringify(include.filter((name) => name !== includedSeals)));
-  if (!body["reasoning"]) return told;
+  if (!body["reasoning"]) return removed;
   edits.set("reasoning", undefined);
-  return [...told, { field: "reasoning", reason: "the model does not reason" }];
+  return [...removed, { field: "reasoning", reason: "the model does not reason" }];
 }
 
 /** Removes the response format for a route that does not declare it. */
