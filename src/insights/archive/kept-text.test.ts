@@ -29,6 +29,20 @@ test.each([
   expect(() => JSON.parse(text) as unknown).not.toThrow();
 });
 
+test("a file within a string of JSON is named without the end of that string", () => {
+  const text = JSON.stringify({ arguments: JSON.stringify({ data: picture }), content: long });
+  const kept = keptText(text);
+  expect(kept.isCut).toBe(true);
+  const [head] = kept.text.split(',"content"');
+  const { arguments: called } = JSON.parse(`${head}}`) as { arguments: string };
+  expect(JSON.parse(called)).toEqual({ data: "[file of 30000 bytes, not kept]" });
+});
+
+test("a text that looks like padding is measured at once", () => {
+  const text = JSON.stringify([`${"=".repeat(4_000_000)}A`]);
+  expect(keptText(text).text).toMatch(/^\["\[file of \d+ bytes, not kept\]"\]$/);
+});
+
 test("the room is shared by the pieces of a stream, and partial pictures take none", () => {
   const keeper = new TextKeeper(65_000);
   const frame = (member: string): string => `data: {"${member}":"${picture}"}\n\n`;

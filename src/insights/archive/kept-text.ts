@@ -33,17 +33,23 @@ interface FileString {
   /** The media type of a data URL; undefined for base64 alone. */
   type: string | undefined;
   base64: string;
+  /** The index after it. Within a string of JSON, a backslash stands between it and its quote. */
+  end: number;
 }
+
+const backslash = 0x5c;
 
 /** Reads a string of JSON as a file; undefined where it is none. */
 function fileIn(text: string, { from, to }: { from: number; to: number }): FileString | undefined {
   const head = text.slice(from, from + headCharactersMax);
   const [url = "", type] = /^data:([^,;]+)[^,]*,/.exec(head) ?? [];
-  const base64 = text.slice(from + url.length, to);
+  let end = to;
+  while (end > from && text.charCodeAt(end - 1) === backslash) end -= 1;
+  const base64 = text.slice(from + url.length, end);
   if (base64.length < fileCharactersMin || otherThanBase64.test(base64)) return undefined;
   const before = text.slice(Math.max(0, from - headCharactersMax), from);
   const [, member = ""] = /"(\w+)"\s*:\s*"$/.exec(before) ?? [];
-  return { member, type, base64 };
+  return { member, type, base64, end };
 }
 
 /**
@@ -73,8 +79,8 @@ export class TextKeeper {
         end - at > fileCharactersMin ? fileIn(text, { from: at + 1, to: end }) : undefined;
       if (file !== undefined) {
         this.addText(text.slice(from, at + 1));
-        this.addFile(text.slice(at + 1, end), file);
-        from = end;
+        this.addFile(text.slice(at + 1, file.end), file);
+        from = file.end;
       }
       at = end;
     }
@@ -95,7 +101,7 @@ export class TextKeeper {
   }
 
   private addFile(value: string, { member, type, base64 }: FileString): void {
-    const bytes = Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
+    const bytes = Buffer.byteLength(base64, "base64");
     const isKept = bytes <= this.bytesLeft && !replacedMembers.has(member);
     if (isKept) this.bytesLeft -= bytes;
     else this.isCut = true;
