@@ -8,10 +8,12 @@ import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import type { ServedWhole } from "../../inference/pipeline/execution.ts";
 import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
+import { requiresZeroRetention } from "../../inference/pipeline/keep-content.ts";
 import { wholeEvents } from "../../inference/surfaces/images/image-stream.ts";
 import { ImagesAnswer, imagesCall } from "../../inference/surfaces/images/images-call.ts";
 import {
   readImageRequest,
+  withoutAddresses,
   type ImageOperation,
   type ImageRequest,
 } from "../../inference/surfaces/images/image-request.ts";
@@ -275,8 +277,10 @@ function answerSent(
       ticket: context.traceId,
     },
     async (counted) => {
-      const request = await withCheckedPictures(read());
       const caller = context.caller as LlmKeyCaller;
+      const checked = await withCheckedPictures(read());
+      const isUnhosted = requiresZeroRetention(dependencies.inference, { body, caller });
+      const request = isUnhosted ? withoutAddresses(checked) : checked;
       const origin = originOf(context, { idPrefix: "img-", body, caller, counted });
       const members = routingMembers(body);
       const asked = imagesCall(origin, {

@@ -50,12 +50,18 @@ interface KeepingDependencies {
   clock: Clock;
 }
 
+const asksForZeroRetention = ({ provider }: InferenceCall["body"]): boolean =>
+  typeof provider === "object" && provider !== null && "zdr" in provider && provider.zdr === true;
+
 /** Returns whether a request asks for zero data retention, or for its answer not to be stored. */
-export function asksForNone({ provider, store }: InferenceCall["body"]): boolean {
-  const zdr =
-    typeof provider === "object" && provider !== null && "zdr" in provider && provider.zdr === true;
-  return zdr || store === false;
-}
+export const asksForNone = (body: InferenceCall["body"]): boolean =>
+  asksForZeroRetention(body) || body["store"] === false;
+
+/** Returns whether a request, its key or its workspace requires zero data retention. */
+export const requiresZeroRetention = (
+  { privacyOf }: { privacyOf(caller: LlmKeyCaller): { zdr: boolean } },
+  { body, caller }: Pick<InferenceCall, "body" | "caller">,
+): boolean => asksForZeroRetention(body) || privacyOf(caller).zdr;
 
 /**
  * Returns since when contents are kept for a request's workspace; undefined where this request is

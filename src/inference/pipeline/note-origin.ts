@@ -2,6 +2,7 @@ import { tagNamePattern, type GenerationDetail } from "../../insights/generation
 import { teamOfKey } from "../../identity/keys/caller.ts";
 import type { InferenceDependencies } from "./execution.ts";
 import type { CallOrigin, InferenceCall } from "./inference-call.ts";
+import { requiresZeroRetention } from "./keep-content.ts";
 
 /** The most characters that are kept of what a request says of its end user and its program. */
 const senderCharactersMax = 256;
@@ -41,15 +42,14 @@ function tagsOf({ metadata }: NotedCall): Readonly<Record<string, string>> | und
 
 /** Notes whom a request is for, and its program, but not under zero data retention. */
 function noteSender(
-  { privacyOf }: Pick<InferenceDependencies, "privacyOf">,
+  deps: Pick<InferenceDependencies, "privacyOf">,
   { detail, call }: { detail: GenerationDetail; call: NotedCall },
 ): void {
   const externalUser = senderText(call.customer ?? endUserOf(call));
   const userAgent = senderText(call.userAgent);
   const tags = tagsOf(call);
   if (externalUser === undefined && userAgent === undefined && tags === undefined) return;
-  const { zdr } = Object(call.body["provider"]) as { zdr?: unknown };
-  if (zdr === true || privacyOf(call.caller).zdr) return;
+  if (requiresZeroRetention(deps, call)) return;
   if (externalUser !== undefined) detail.externalUser = externalUser;
   if (userAgent !== undefined) detail.userAgent = userAgent;
   if (tags !== undefined) detail.tags = tags;

@@ -334,3 +334,21 @@ test("nothing is kept with zero data retention, or once keeping is off; stranger
   expect(await statusOf(kept)).toBe(404);
   await keep(true);
 });
+
+test("with zero data retention no picture is hosted, and the loss is named", async () => {
+  for (const [zdr, shown, loss] of [
+    [true, "b64_json", "response_format"],
+    [false, "url", null],
+  ] as const) {
+    const response = await workspaces.as(testLlmKey)("POST", "/images/generations", {
+      ...asked,
+      model: "sandbox/image:free",
+      response_format: "url",
+      provider: { zdr },
+    });
+    expect(response.headers.get("x-service-translation-loss")).toBe(loss);
+    expect(await response.json()).toEqual(
+      expect.objectContaining({ data: [{ [shown]: expect.any(String) }] }),
+    );
+  }
+});

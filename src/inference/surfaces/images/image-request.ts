@@ -1,5 +1,6 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
+import type { Loss } from "../../canonical/request.ts";
 import { parseDataUrl } from "../../dialects/shared/openai-fields.ts";
 import { fieldsOf, listOf, requireFields, type Fields } from "../read-fields.ts";
 import { inMemory, type Upload } from "../media/uploads.ts";
@@ -36,6 +37,8 @@ export interface ImageRequest {
   markup: Picture | undefined;
   /** The members of the request, without those that the gateway reads itself. */
   fields: Fields;
+  /** What is lost of it at every provider; absent where nothing is. */
+  losses?: readonly Loss[];
 }
 
 /** Members that the gateway reads itself, and providers do not know. */
@@ -289,6 +292,21 @@ export function readImageRequest(
         .filter((name) => !ownMembers.has(name) && !isAbsent(body[name]))
         .map((name) => [name, memberOf(body, name)]),
     ),
+  };
+}
+
+/** Returns a request whose pictures come in base64, since none of them may be hosted. */
+export function withoutAddresses(request: ImageRequest): ImageRequest {
+  const { answersIn, fields } = request;
+  return {
+    ...request,
+    answersIn: "b64_json",
+    ...(answersIn === "url" && {
+      fields: { ...fields, response_format: "b64_json" },
+      losses: [
+        { field: "response_format", reason: "with zero data retention, no picture is hosted" },
+      ],
+    }),
   };
 }
 

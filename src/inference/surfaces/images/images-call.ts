@@ -84,7 +84,8 @@ function adaptImages(request: ImageRequest, asked: Asked): Adapter {
   const dialect = dialects[routeDialect(adapted.route, "images") ?? "openai-images"];
   assert(dialect !== undefined, "a route of images has a dialect of images");
   const exchange = dialect.encode({ ...request, fields }, adapted);
-  const { losses, bodies, read } = exchange;
+  const { bodies, read } = exchange;
+  const losses = [...(request.losses ?? []), ...exchange.losses];
   const byPiece = adapted.route.price?.base.outputImages !== undefined;
   const metering = { request, byPiece };
   const answerOf = (parts: readonly ReadPictures[]): ImagesAnswer =>
