@@ -181,6 +181,7 @@ describe("nothing else is reached:", () => {
     "/p/acme/v1/files/..;/admin",
     "/p/acme/v1/files/..;a=b/admin",
     "/p/acme/v1/files/%252e%252e/admin",
+    "/p/acme/v1/files/%252%65%252%65/admin",
     "/p/acme/v1/files/a%25252fadmin",
     "/p/acme/v1/special%0d%0ax:1",
     "/p/acme/http://evil.example/v1/special",

@@ -24,6 +24,15 @@ export interface PassedTarget {
 const plainPath =
   /^(?:\/(?!\.{1,2}(?:[/;]|$))(?:[\w.~!$&'()*+,;=:@-]|%(?!(?:25)*(?:2[ef]|5c|00))[\da-f]{2})+)+\/?$/i;
 
+/** Returns whether a path is plain, also for servers that decode it twice. */
+function isPlain(path: string): boolean {
+  if (!plainPath.test(path)) return false;
+  const once = path.replace(/%([\da-f]{2})/gi, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  );
+  return !once.includes("%") || plainPath.test(once);
+}
+
 /** Returns whether a route covers a path, exactly or all below it. */
 const covers = ({ path, methods }: PassthroughRoute, sent: PassedRequest): boolean => {
   if (methods !== undefined && !methods.includes(sent.method)) return false;
@@ -38,9 +47,7 @@ const covers = ({ path, methods }: PassthroughRoute, sent: PassedRequest): boole
  */
 export function passedTarget(provider: Provider, sent: PassedRequest): PassedTarget {
   const { baseUrl, passthrough = [] } = provider;
-  const route = plainPath.test(sent.path)
-    ? passthrough.find((one) => covers(one, sent))
-    : undefined;
+  const route = isPlain(sent.path) ? passthrough.find((one) => covers(one, sent)) : undefined;
   if (route === undefined || baseUrl === undefined) {
     const message =
       `${provider.id} has no priced route ${sent.method} ${sent.path}. ` +
