@@ -296,12 +296,11 @@ export interface StreamDecoder {
   /** Whether `skip` takes arguments of calls too, and whether it needs the texts themselves. */
   readonly skipsCalls?: true;
   readonly keepsTexts?: true;
+  /** Whether a draft of a picture has come, which no part has; absent where there are none. */
+  readonly hasDraft?: boolean;
   /** Ends the stream: closes what is complete, and returns an error for what was cut. */
   end(): StreamPart[];
-  /**
-   * Whether every choice has said how it ended although no `finish` was emitted yet, for dialects
-   * without a terminal event. Absent means that `finish` shows it.
-   */
+  /** Whether every choice has ended without a `finish`; absent for dialects with an end event. */
   readonly isComplete?: boolean;
   /** The upstream's id of the answer where it may come after the start; absent for others. */
   readonly answerId?: string | undefined;

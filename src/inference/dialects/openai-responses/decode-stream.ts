@@ -32,6 +32,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   readonly skipsCalls = true;
   latestUsage: MeteredUsage | undefined;
   answerId: string | undefined;
+  hasDraft = false;
   /** The latest event with its type, for a writer that keeps its bytes; undefined for others. */
   event: JsonObject | undefined;
   eventType = "";
@@ -87,6 +88,9 @@ export class ResponsesStreamDecoder implements StreamDecoder {
         return this.begun(this.output.added(indexOf(fields), asObject(fields.item) ?? {}));
       case "response.output_item.done":
         return this.begun(this.output.done(indexOf(fields), asObject(fields.item) ?? {}));
+      case "response.image_generation_call.partial_image":
+        this.hasDraft = true;
+        return this.begun(this.output.read(type, fields));
       default:
         if (response !== undefined) return this.start(response);
         return this.begun(this.output.read(type, fields));

@@ -38,7 +38,8 @@ export class Relay implements StreamRelay {
   }
 
   get hasContent(): boolean {
-    return this.reader.meter.hasContent;
+    const { reader, aside } = this;
+    return reader.meter.hasContent || (aside !== undefined && reader.hasDraft);
   }
 
   get outputCharacters(): number {

@@ -72,6 +72,19 @@ async function relayed(
   }
 }
 
+test("a draft of a picture is content, so that it is sent before the picture is made", async () => {
+  const relay = relayTo(responsesRequest(asked), {});
+  const draft = {
+    type: "response.image_generation_call.partial_image",
+    output_index: 0,
+    item_id: "ig_1",
+    partial_image_index: 0,
+    partial_image_b64: "AAAA",
+  };
+  const frames = await relay.accept({ event: draft.type, data: JSON.stringify(draft) });
+  expect([relay.hasContent, frames.includes('"partial_image_b64":"AAAA"')]).toEqual([true, true]);
+});
+
 interface WireEvent {
   type: string;
   sequence_number: number;

@@ -73,6 +73,11 @@ export class AnswerReader {
     return this.decoder.keepsTexts === true;
   }
 
+  /** Whether a draft of a picture has come, which clients of the same dialect alone are sent. */
+  get hasDraft(): boolean {
+    return this.decoder.hasDraft === true;
+  }
+
   /** Notes the text of an event that is similar to the latest decoded one. */
   skip(part: SpokenPart): void {
     const text = spokenText(part);
