@@ -439,6 +439,8 @@ test.each([
   ["acme/gpt", { aspect_ratio: "1:1", resolution: "2K", seed: 4 }, { size: "2048x2048" }, "seed"],
   ["acme/gpt", { size: "2K" }, { size: "2048x2048" }, null],
   ["acme/gpt-1", { aspect_ratio: "16:9" }, { size: "1536x1024" }, "aspect_ratio"],
+  ["acme/gpt", { aspect_ratio: "3:1" }, { size: "1728x576" }, null],
+  ["acme/gpt", { aspect_ratio: "1:8" }, { size: "576x1728" }, "aspect_ratio"],
   ["acme/gpt", { aspect_ratio: "wide" }, {}, "aspect_ratio"],
 ])("OpenAI's %s is asked for pixels in place of %j", async (model, asked, sent, loss) => {
   answer = () => pixels();

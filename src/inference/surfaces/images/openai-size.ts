@@ -16,22 +16,31 @@ const tierSides: Readonly<Record<string, number>> = {
 /** The largest sides of a picture, and what both have to be multiples of (npm openai 7.59). */
 const [longestSide, shortestSideMax, step] = [3_840, 2_160, 16];
 
-/** Returns width and height of a ratio such as `16:9`, of 1:3 to 3:1; undefined for others. */
+/** The most that one side may be of the other. */
+const ratioMax = 3;
+
+/** Returns a ratio such as `16:9` as width by height; undefined for what is none. */
 function ratioOf(written: string | undefined): number | undefined {
   const [, width, height] = /^(\d{1,4}):(\d{1,4})$/.exec(written ?? "") ?? [];
   const ratio = Number(width) / Number(height);
-  return ratio > 0 && Number.isFinite(ratio) ? Math.min(3, Math.max(1 / 3, ratio)) : undefined;
+  return ratio > 0 && Number.isFinite(ratio) ? ratio : undefined;
 }
 
+const isBeyond = (ratio: number): boolean => Math.max(ratio, 1 / ratio) > ratioMax;
+
 /** Returns the pixels of a ratio whose area is that of a tier, within OpenAI's bounds. */
-function pixelsAt(ratio: number, side: number): string {
+function pixelsAt(asked: number, side: number): string {
+  const ratio = Math.min(ratioMax, Math.max(1 / ratioMax, asked));
   const [width, height] = [side * Math.sqrt(ratio), side / Math.sqrt(ratio)];
   const scale = Math.min(
     1,
     longestSide / Math.max(width, height),
     shortestSideMax / Math.min(width, height),
   );
-  return [width, height].map((each) => Math.floor((each * scale) / step) * step).join("x");
+  const whole = [width, height].map((each) => Math.floor((each * scale) / step) * step);
+  // Rounded down, the shorter side may be too short for the longer.
+  const most = Math.min(...whole) * ratioMax;
+  return whole.map((each) => Math.min(each, most)).join("x");
 }
 
 /** Returns the size of a list whose ratio is nearest. */
@@ -66,8 +75,10 @@ export function inPixels(
       : nearestOf(sizes, ratio ?? 1)
     : undefined;
   const kept = Object.entries(fields).filter(([name]) => !otherMembers.includes(name));
+  const isCut = ratio !== undefined && isBeyond(ratio);
   const lost = (name: string): boolean =>
-    fields[name] !== undefined && (name === "seed" || !translates || sizes !== undefined);
+    fields[name] !== undefined &&
+    (name === "seed" || !translates || sizes !== undefined || (isCut && name === "aspect_ratio"));
   return {
     request: {
       ...request,
