@@ -14,7 +14,7 @@ export interface CatalogEntry {
   inputPrice: number | undefined;
   outputPrice: number | undefined;
   providers: readonly {
-    id: string;
+    name: string;
     inputPrice: number | undefined;
     outputPrice: number | undefined;
     zdr: boolean;
@@ -104,8 +104,12 @@ function sortHead(order: Order, search: CatalogSearch, kind: string): Html {
 
 const tokens = (length: number): string => (length > 0 ? count.format(length) : "–");
 
+/** Returns an id that a narrow column breaks after its separators instead of within a word. */
+const breakable = (id: string): Html =>
+  html`${id.split(/(?<=[/:._])/).map((part, index) => html`${index === 0 ? "" : html`<wbr>`}${part}`)}`;
+
 const modelRow = ({ id, name, contextLength, inputPrice, outputPrice }: CatalogEntry): Html =>
-  html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${id}</code></td>
+  html`<tr><td><a href="${pathOf(id)}">${name}</a><br><code>${breakable(id)}</code></td>
 <td class="amount further">${tokens(contextLength)}</td><td class="amount">${price(inputPrice)}</td>
 <td class="amount">${price(outputPrice)}</td></tr>`;
 
@@ -157,7 +161,7 @@ export const catalogModelPage = (entry: CatalogEntry): Page => ({
     { href: "/catalog", label: "All models", plain: true },
   )}</div></div>
 <div class="card"><h2>Providers</h2><dl>${entry.providers.map(
-    ({ id, inputPrice, outputPrice, zdr }) =>
-      html`<dt>${id}</dt><dd>In ${unitPrice(inputPrice)}, out ${unitPrice(outputPrice)}${zdr ? ", zero data retention" : ""}</dd>`,
+    ({ name, inputPrice, outputPrice, zdr }) =>
+      html`<dt>${name}</dt><dd>In ${unitPrice(inputPrice)}, out ${unitPrice(outputPrice)}${zdr ? ", zero data retention" : ""}</dd>`,
   )}</dl></div>`,
 });

@@ -33,7 +33,7 @@ h1{font-size:20px;line-height:28px;font-weight:600;margin:0 0 8px}
 h2{font-size:16px;line-height:24px;font-weight:600;margin:24px 0 8px}
 .card>h2:first-child{margin-top:0}
 p{margin:0 0 12px;color:var(--second)}
-p:last-child{margin-bottom:0}
+p:last-child,.card>:is(dl,ul):last-child{margin-bottom:0}
 a{color:var(--accent)}
 h3{font-size:13px;line-height:20px;font-weight:500;margin:12px 0 4px}
 .days{width:100%;height:24px;display:block}
@@ -79,6 +79,7 @@ pre.code{overflow:auto;white-space:pre;margin:0 0 12px}
 table{width:100%;border-collapse:collapse}
 th,td{text-align:left;vertical-align:top;padding:8px 12px 8px 0;border-bottom:1px solid var(--line);color:var(--second)}
 th{font-weight:500;color:var(--text)}
+td code{overflow-wrap:break-word}
 tfoot td{font-weight:600;color:var(--text);border-bottom:0}
 .amount{text-align:right;padding-right:0;padding-left:12px;font-variant-numeric:tabular-nums}
 .find label{margin-top:0}.find>div{display:flex;gap:8px;margin-bottom:16px}th a{color:inherit}

@@ -13,7 +13,7 @@ export interface StatusFacts {
   checkedAt: string;
   components: readonly { name: string; status: string; description: string }[];
   providers: readonly {
-    id: string;
+    name: string;
     uptime: number | null;
     buckets: readonly { date: string; attempts: number; uptime: number | null }[];
   }[];
@@ -37,6 +37,8 @@ interface StatusNotice {
  */
 interface StatusIncident {
   upstream_id: string;
+  /** The provider's name. */
+  name: string;
   status: string;
   started_at: string;
   ended_at: string | null;
@@ -67,21 +69,21 @@ function barOf(uptime: number | null): string {
   return uptime >= goodFrom ? "good" : uptime >= fairFrom ? "fair" : "bad";
 }
 
-const barsOf = ({ id, buckets }: StatusFacts["providers"][number]): Html =>
-  html`<svg class="days" viewBox="0 0 ${buckets.length * 4} 24" preserveAspectRatio="none" role="img" aria-label="${id}, day by day">${buckets.map(
+const barsOf = ({ name, buckets }: StatusFacts["providers"][number]): Html =>
+  html`<svg class="days" viewBox="0 0 ${buckets.length * 4} 24" preserveAspectRatio="none" role="img" aria-label="${name}, day by day">${buckets.map(
     ({ date, attempts, uptime }, index) =>
       html`<rect class="${barOf(uptime)}" x="${index * 4}" width="3" height="24">
 <title>${date}: ${percent(uptime)}, ${attempts} attempts</title></rect>`,
   )}</svg>`;
 
 const incidentHtml = ({
-  upstream_id: id,
+  name,
   status,
   started_at: from,
   ended_at: to,
   messages,
 }: StatusIncident): Html =>
-  html`<li><strong>${id} was ${status}</strong>, from ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}.${messages.map(
+  html`<li><strong>${name} was ${status}</strong>, from ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}.${messages.map(
     (message) => html` ${message}`,
   )}</li>`;
 
@@ -101,7 +103,7 @@ const providersHtml = (providers: StatusFacts["providers"]): Html =>
   providers.length === 0
     ? html`<p>No provider has been called yet.</p>`
     : html`<p>A bar a day: green where at least 99 % of the attempts were answered, yellow from 90 %, red below, grey without a request.</p>
-${providers.map((provider) => html`<h3>${provider.id}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}`;
+${providers.map((provider) => html`<h3>${provider.name}: ${percent(provider.uptime)}</h3>${barsOf(provider)}`)}`;
 
 const incidentsHtml = (incidents: StatusFacts["incidents"]): Html =>
   incidents.length === 0
@@ -148,8 +150,9 @@ export function statusFeed(
 `,
   );
   const entries = incidents.map(
-    ({ upstream_id: id, status, started_at: from, ended_at: to, messages }) => html`<entry>
-<id>${publicUrl}/status#${encodeURIComponent(id)}-${Date.parse(from)}</id><title>${id} was ${status}</title><updated>${to ?? from}</updated>
+    ({ upstream_id: id, name, status, started_at: from, ended_at: to, messages }) => html`<entry>
+<id>${publicUrl}/status#${encodeURIComponent(id)}-${Date.parse(from)}</id>
+<title>${name} was ${status}</title><updated>${to ?? from}</updated>
 <link href="${publicUrl}/status"/>
 <summary>${`From ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}. ${messages.join(" ")}`}</summary></entry>
 `,

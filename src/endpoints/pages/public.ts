@@ -36,9 +36,14 @@ const names: Readonly<Record<string, string>> = {
   postgres: "Database",
 };
 
-async function statusOf(
-  deps: Pick<Dependencies, "insights" | "routeHistory" | "clock">,
-): Promise<StatusFacts> {
+/** Returns the name of a provider; one that has left the catalog keeps its id. */
+const nameIn = ({ inference }: Pick<Dependencies, "inference">, id: string): string =>
+  inference.catalog().providers.get(id)?.name ?? id;
+
+/** The parts that the status page and its feed read. */
+type StatusParts = Pick<Dependencies, "insights" | "routeHistory" | "clock" | "inference">;
+
+async function statusOf(deps: StatusParts): Promise<StatusFacts> {
   const {
     status,
     description,
@@ -46,15 +51,18 @@ async function statusOf(
     components,
   } = deps.insights.health.snapshot();
   const { providers, incidents, notices } = await healthHistoryOf(deps);
+  // The database of an installation on SQLite has no signal of its own, which visitors would take for trouble.
+  const isUnused = components.postgres.status === "no_signal";
   const shown = Object.entries(components).filter(
-    ([name, component]) => component !== null && names[name] !== undefined,
+    ([name, component]) =>
+      component !== null && names[name] !== undefined && !(name === "postgres" && isUnused),
   );
   return {
     status,
     description,
     checkedAt,
-    providers,
-    incidents,
+    providers: providers.map((each) => ({ ...each, name: nameIn(deps, each.id) })),
+    incidents: incidents.map((each) => ({ ...each, name: nameIn(deps, each.upstream_id) })),
     notices,
     components: shown.map(([name, component]) => ({
       name: names[name] ?? name,
@@ -70,7 +78,7 @@ export const statusPageEndpoint = defineEndpoint({
   method: "GET",
   path: "/status",
   summary: "Show the status page.",
-  handle: async (context, deps: Pick<Dependencies, "insights" | "routeHistory" | "clock">) =>
+  handle: async (context, deps: StatusParts) =>
     publicPage(context, statusPage(await statusOf(deps))),
 });
 
@@ -81,10 +89,7 @@ export const statusFeedEndpoint = defineEndpoint({
   path: statusFeedPath,
   summary: "Show incidents as an Atom feed.",
   otherResponseTypes: ["application/atom+xml"],
-  handle: async (
-    context,
-    deps: Pick<Dependencies, "insights" | "routeHistory" | "clock" | "publicUrl">,
-  ) =>
+  handle: async (context, deps: StatusParts & Pick<Dependencies, "publicUrl">) =>
     new Response(statusFeed(await statusOf(deps), deps.publicUrl()), {
       headers: {
         ...context.headers,
@@ -116,7 +121,7 @@ function entryOf(
     inputPrice: number(pricing["input_per_1m"]),
     outputPrice: number(pricing["output_per_1m"]),
     providers: shown.per_upstream.map(({ provider, pricing: own, data_policy: policy }) => ({
-      id: provider,
+      name: nameIn({ inference }, provider),
       inputPrice: own?.["input_per_1m"],
       outputPrice: own?.["output_per_1m"],
       zdr: policy.zdr === true,

@@ -25,10 +25,17 @@ describe.skipIf(!hasChromium).each(engines)(
           acme(dead),
           provider({
             id: "weak",
+            name: "Weak Works",
             base_url: dead,
             dialect: "openai-chat",
             api_key: "k",
-            models: [{ id: "acme/small<b>", pricing: { prompt: "1", completion: "2" } }],
+            models: [
+              { id: "acme/small<b>", pricing: { prompt: "1", completion: "2" } },
+              {
+                id: "weak/long_name_of_one_model:free",
+                pricing: { prompt: "1", completion: "2" },
+              },
+            ],
           }),
         ],
       });
@@ -94,8 +101,10 @@ describe.skipIf(!hasChromium).each(engines)(
           expect.stringContaining("public"),
         ]);
         expect(answer?.headers()["set-cookie"]).toBeUndefined();
-        expect(await page.getByRole("img", { name: "weak, day by day" }).isVisible()).toBe(true);
-        expect(await page.getByText("weak: 50.00 %").isVisible()).toBe(true);
+        expect(await page.getByRole("img", { name: "Weak Works, day by day" }).isVisible()).toBe(
+          true,
+        );
+        expect(await page.getByText("Weak Works: 50.00 %").isVisible()).toBe(true);
         expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
         await page.getByRole("link", { name: "models" }).click();
         const model = page.getByRole("row").filter({ hasText: "acme/small<b>" }).getByRole("link");
@@ -118,6 +127,16 @@ describe.skipIf(!hasChromium).each(engines)(
       await page.goto(`${scene.origin}/catalog`);
       const all = await ids();
       expect(all.length).toBeGreaterThan(2);
+      const brokenPieces = await page.evaluate(`[...document.querySelectorAll("tbody code")]
+        .flatMap((code) => [...code.childNodes])
+        .filter((node) => {
+          const range = document.createRange();
+          range.selectNodeContents(node);
+          return node.nodeType === Node.TEXT_NODE && range.getClientRects().length > 1;
+        })
+        .map((node) => node.data)`);
+      expect(brokenPieces).toEqual([]);
+      expect(all).toContain("weak/long_name_of_one_model:free");
       await page.getByRole("link", { name: "Output, 1M tokens" }).click();
       await page.waitForURL("**/catalog?sort=output");
       const sorted = await ids();
@@ -164,7 +183,7 @@ describe.skipIf(!hasChromium).each(engines)(
       expect(feed.headers.get("content-type")).toStartWith("application/atom+xml");
       const text = await feed.text();
       expect(text.match(/<entry>/g)).toHaveLength(1);
-      expect(text).toContain("weak was ");
+      expect(text).toContain("<title>Weak Works was ");
     });
   },
 );
