@@ -29,6 +29,7 @@ const adminWorkspaceSchema = lazily(() =>
       plan: z.enum(planIds),
       blocked: z.boolean(),
       owner_user_id: z.string().nullable(),
+      owner_email: z.string().nullable(),
       organization_id: z.string().nullable(),
       created_at: z.string(),
       balance: z.number(),
@@ -39,10 +40,17 @@ const adminWorkspaceSchema = lazily(() =>
     .meta({ id: "AdminWorkspace" }),
 );
 
+/** Returns the e-mail addresses of the owners of personal workspaces, by their user ids. */
+const ownersOf = (
+  workspaces: readonly Workspace[],
+  { people }: Pick<Dependencies, "people">,
+): Promise<ReadonlyMap<string, string>> =>
+  people.users.emailsOf(workspaces.flatMap(({ ownerUserId }) => ownerUserId ?? []));
+
 /** Returns the record of a workspace with its balances. */
 async function adminWorkspace(
   workspace: Workspace,
-  { ledger }: Pick<Dependencies, "ledger">,
+  { ledger, owners }: Pick<Dependencies, "ledger"> & { owners: ReadonlyMap<string, string> },
 ): Promise<AnswerOf<typeof adminWorkspaceSchema>> {
   await ledger.refresh(workspace.id);
   const account = ledger.book.workspace(workspace.id);
@@ -53,6 +61,7 @@ async function adminWorkspace(
     plan: workspace.plan,
     blocked: workspace.blocked === true,
     owner_user_id: workspace.ownerUserId ?? null,
+    owner_email: owners.get(workspace.ownerUserId ?? "") ?? null,
     organization_id: workspace.organizationId ?? null,
     created_at: new Date(workspace.createdAtMs).toISOString(),
     ...shownBalances(account),
@@ -95,14 +104,12 @@ export const listAllWorkspaces = defineEndpoint({
     blocked: truthParameter,
   }),
   response: () => pageSchema(adminWorkspaceSchema()),
-  async handle(context, deps: Pick<Dependencies, "ledger" | "directory">) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "people">) {
     const query = checkBody(querySchema, Object.fromEntries(context.query));
     const found = deps.directory.allWorkspaces().filter(fits(query)).sort(newestFirst);
-    const page = await Promise.all(
-      found
-        .slice(query.offset, query.offset + query.limit)
-        .map((workspace) => adminWorkspace(workspace, deps)),
-    );
+    const listed = found.slice(query.offset, query.offset + query.limit);
+    const parts = { ledger: deps.ledger, owners: await ownersOf(listed, deps) };
+    const page = await Promise.all(listed.map((workspace) => adminWorkspace(workspace, parts)));
     return context.json(pageObject(page, { total: found.length, offset: query.offset }));
   },
 });
@@ -128,13 +135,14 @@ export const getWorkspace = defineEndpoint({
   ) {
     const workspace = deps.workspaceEditor.find(context.param("id"));
     const { id, organizationId } = workspace;
-    const [members, llmKeys, managementKeys] = await Promise.all([
+    const [owners, members, llmKeys, managementKeys] = await Promise.all([
+      ownersOf([workspace], deps),
       deps.people.users.membersByOrganization(),
       deps.llmKeys.list(id, { includeDisabled: true }),
       deps.managementKeys.list(id, { includeInvalid: false, nowMs: deps.clock.nowMs() }),
     ]);
     return context.json({
-      ...(await adminWorkspace(workspace, deps)),
+      ...(await adminWorkspace(workspace, { ledger: deps.ledger, owners })),
       llm_keys: llmKeys.length,
       management_keys: managementKeys.length,
       members:
@@ -167,10 +175,11 @@ export const changeAnyWorkspace = defineEndpoint({
   description: "To block a personal workspace, block its owner.",
   body: changeSchema,
   response: adminWorkspaceSchema,
-  async handle(context, deps: Pick<Dependencies, "ledger" | "workspaceEditor">) {
+  async handle(context, deps: Pick<Dependencies, "ledger" | "workspaceEditor" | "people">) {
     const workspace = await deps.workspaceEditor.change(context.param("id"), context.body);
     context.changedIn = workspace.id;
-    return context.json(await adminWorkspace(workspace, deps));
+    const owners = await ownersOf([workspace], deps);
+    return context.json(await adminWorkspace(workspace, { ledger: deps.ledger, owners }));
   },
 });
 

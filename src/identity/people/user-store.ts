@@ -81,6 +81,17 @@ export class UserStore {
     return row && fromRow(row);
   }
 
+  /** Returns the e-mail addresses of users by their ids. */
+  async emailsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (ids.length === 0) return new Map();
+    const rows = await this.database
+      .selectFrom("users")
+      .select(["id", "email"])
+      .where("id", "in", ids)
+      .execute();
+    return new Map(rows.map(({ id, email }) => [id, email]));
+  }
+
   async waysOf(id: string): Promise<SignInWays> {
     const [accounts, { count }] = await Promise.all([
       this.database

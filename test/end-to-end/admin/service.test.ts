@@ -71,6 +71,7 @@ describe.each(allEngines)("service administration for operators, on %s", (_, fre
           object: "workspace",
           plan: "free",
           blocked: false,
+          owner_email: "paul@example.com",
           balance: 2,
           topup_balance: 2,
           used: 0,
@@ -82,6 +83,10 @@ describe.each(allEngines)("service administration for operators, on %s", (_, fre
     expect((await scene.withKey(key, "GET", "/models")).headers.get("x-ratelimit-limit")).toBe("7");
     const shown = await scene.owner.json("GET", `/admin/workspaces/${id}`);
     expect(shown).toMatchObject({ plan: "pro", members: 1, llm_keys: 1, management_keys: 0 });
+    expect([at(changed, "owner_email"), at(shown, "owner_email")]).toEqual([
+      "paul@example.com",
+      "paul@example.com",
+    ]);
     // The workspace's own log says what operators did to it.
     const log = listAt(await browser.json("GET", "/security/audit"), "data");
     expect(log.map((entry) => at(entry, "action"))).toEqual(
