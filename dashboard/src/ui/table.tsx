@@ -17,7 +17,7 @@ export interface Column<Row> {
    */
   phone?: "title" | "figure" | "when" | "state" | "note" | "actions";
   /** What the figure counts, in a word: shown after it on phones, where no head says it. */
-  unit?: string;
+  unit?: string | ((row: Row) => string | undefined);
 }
 
 /** A column that rows are sorted by, and in which direction. */
@@ -128,7 +128,7 @@ export function Table<Row>({
                   key={column.head}
                   data-label={column.head}
                   data-phone={column.phone}
-                  data-unit={column.unit}
+                  data-unit={typeof column.unit === "function" ? column.unit(row) : column.unit}
                   className={className(column)}
                 >
                   {column.cell(row)}

@@ -411,6 +411,9 @@ describe.skipIf(!hasChromium)(`the operator and hub screens${missingChromium}`, 
       `/admin/grants?workspace_id=${scene.workspaceId}`,
     );
     expect(JSON.stringify(grants)).toContain("An apology");
+    await screen.follow("/operator?group=workspaces");
+    const own = page.getByRole("row").filter({ hasText: emailOf("member") });
+    await own.getByRole("link", { name: "Personal" }).waitFor();
     await screen.follow("/operator?group=people");
     const member = page.getByRole("row").filter({ hasText: emailOf("member") });
     for (const [action, state] of [

@@ -88,29 +88,39 @@ export function SignInCard() {
               columns={[
                 {
                   head: "Way",
+                  phone: "title",
                   cell: ({ type, name, provider }) =>
                     [names[type], name ?? provider].filter((part) => part !== null).join(", "),
                 },
                 {
                   head: `Since, ${zoneName()}`,
+                  phone: "when",
                   cell: ({ created_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Actions",
-                  cell: ({ id, type }) => (
-                    <Actions>
-                      {type === "password" ? (
-                        <Button look="plain" onClick={() => setOpened("password")}>
-                          Change password
-                        </Button>
-                      ) : null}
-                      {rows.length > 1 ? (
-                        <Button look="plain" onClick={() => remove.mutate(id)}>
-                          Remove
-                        </Button>
-                      ) : null}
-                    </Actions>
-                  ),
+                  phone: "actions",
+                  cell: ({ id, type }) => {
+                    const change = (
+                      <Button look="plain" onClick={() => setOpened("password")}>
+                        Change password
+                      </Button>
+                    );
+                    const leave = (
+                      <Button look="plain" onClick={() => remove.mutate(id)}>
+                        Remove
+                      </Button>
+                    );
+                    if (rows.length === 1) return type === "password" ? change : null;
+                    return type === "password" ? (
+                      <Actions>
+                        {change}
+                        {leave}
+                      </Actions>
+                    ) : (
+                      leave
+                    );
+                  },
                 },
               ]}
             />
@@ -119,8 +129,10 @@ export function SignInCard() {
               rowKey={() => "two-factor"}
               caption="Second factor"
               columns={[
+                { head: "After the password", phone: "title", cell: () => "Second factor" },
                 {
-                  head: "Second factor",
+                  head: "State",
+                  phone: "figure",
                   cell: (on) => (
                     <Status kind={on ? "good" : "warning"}>
                       {on ? "authenticator app" : "none"}
@@ -129,6 +141,7 @@ export function SignInCard() {
                 },
                 {
                   head: "Change",
+                  phone: "actions",
                   cell: () => (
                     <Actions>
                       <Button look="plain" onClick={() => setOpened("two-factor")}>

@@ -70,35 +70,53 @@ function Alerts({ budgets }: { budgets: readonly Budget[] }) {
               rowKey={({ id }) => id}
               caption="Alerts"
               columns={[
-                { head: `Time, ${zoneName()}`, cell: ({ at }) => <Moment at={at} /> },
-                { head: "Budget", cell: ({ budget_id: id }) => <Name>{names.get(id) ?? id}</Name> },
-                { head: "Reached", number: true, cell: ({ threshold }) => `${threshold} %` },
+                {
+                  head: `Time, ${zoneName()}`,
+                  phone: "when",
+                  cell: ({ at }) => <Moment at={at} />,
+                },
+                {
+                  head: "Budget",
+                  phone: "title",
+                  cell: ({ budget_id: id }) => <Name>{names.get(id) ?? id}</Name>,
+                },
+                {
+                  head: "Reached",
+                  number: true,
+                  phone: "state",
+                  unit: "reached",
+                  cell: ({ threshold }) => `${threshold} %`,
+                },
                 {
                   head: "Spent",
                   number: true,
+                  phone: "figure",
                   cell: ({ spent, limit }) => `${usd(spent)} of ${usd(limit)}`,
                 },
                 {
                   head: "Messages",
+                  phone: "note",
                   cell: ({ deliveries }) =>
-                    deliveries.length === 0
-                      ? "none to send"
-                      : deliveries.map((delivery) => (
-                          <div key={delivery.id}>
-                            <Status
-                              kind={
-                                delivery.status === "delivered"
-                                  ? "good"
-                                  : delivery.status === "failed"
-                                    ? "bad"
-                                    : "warning"
-                              }
-                            >
-                              {delivery.status}
-                            </Status>
-                            {` ${delivery.target}${delivery.last_error === null ? "" : `: ${delivery.last_error}`}`}
-                          </div>
-                        )),
+                    deliveries.length === 0 ? (
+                      <span className={style.notOnPhone}>none to send</span>
+                    ) : (
+                      deliveries.map((delivery) => (
+                        <div key={delivery.id}>
+                          <Status
+                            kind={
+                              delivery.status === "delivered"
+                                ? "good"
+                                : delivery.status === "failed"
+                                  ? "bad"
+                                  : "warning"
+                            }
+                          >
+                            {delivery.status}
+                          </Status>
+                          {` ${delivery.target}${delivery.last_error === null ? "" : `: ${delivery.last_error}`}`}
+                        </div>
+                      ))
+                    ),
                 },
               ]}
             />

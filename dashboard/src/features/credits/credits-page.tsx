@@ -217,10 +217,12 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                 columns={[
                   {
                     head: `Time, ${zoneName()}`,
+                    phone: "when",
                     cell: ({ created_at: at }) => <Moment at={at} />,
                   },
                   {
                     head: "State",
+                    phone: "state",
                     cell: ({ status, failure }) => (
                       <Status kind={states[status]}>
                         {failure === null ? status : `${status}: ${failure}`}
@@ -229,11 +231,13 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                   },
                   {
                     head: "Kind",
+                    phone: "title",
                     cell: ({ kind }) => (kind === "automatic" ? "automatic" : "by hand"),
                   },
                   {
                     head: "Credits",
                     number: true,
+                    phone: "figure",
                     cell: ({ amount }) => usd(amount),
                   },
                   { head: "Charged", number: true, cell: ({ total }) => usd(total) },
@@ -256,6 +260,7 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                 columns={[
                   {
                     head: "Number",
+                    phone: "title",
                     cell: ({ id }) => (
                       <a href={`/api/v1/credits/invoices/${id}`} target="_blank" rel="noreferrer">
                         {id}
@@ -264,10 +269,12 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                   },
                   {
                     head: "Kind",
+                    phone: "state",
                     cell: ({ object }) => (object === "invoice" ? "invoice" : "credit note"),
                   },
                   {
                     head: `Issued, ${zoneName()}`,
+                    phone: "when",
                     cell: ({ issued_at: at }) => <Moment at={at} />,
                   },
                   {
@@ -276,7 +283,7 @@ function CardPayments({ mayChange }: { mayChange: boolean }) {
                     cell: ({ amount }) => usd(amount),
                   },
                   { head: "Fee", number: true, cell: ({ fee }) => usd(fee) },
-                  { head: "Total", number: true, cell: ({ total }) => usd(total) },
+                  { head: "Total", number: true, phone: "figure", cell: ({ total }) => usd(total) },
                 ]}
               />
             )

@@ -116,13 +116,15 @@ function People({ server, mayEnd }: { server: McpServer; mayEnd: boolean }) {
               rowKey={({ user_id: id }) => id ?? "everyone"}
               caption={`People who have connected ${server.name}`}
               columns={[
-                { head: "Person", cell: ({ name }) => <Name>{name}</Name> },
+                { head: "Person", phone: "title", cell: ({ name }) => <Name>{name}</Name> },
                 {
                   head: `Connected, ${zoneName()}`,
+                  phone: "when",
                   cell: ({ connected_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Actions",
+                  phone: "actions",
                   cell: ({ user_id: userId, name }) =>
                     mayEnd ? (
                       <Button

@@ -121,7 +121,13 @@ export function ModelFigures({ id }: { id: string }) {
                   phone: "title",
                   cell: ({ provider }) => <ProviderName id={provider} />,
                 },
-                { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
+                {
+                  head: "Requests",
+                  number: true,
+                  phone: "figure",
+                  unit: ({ requests }) => (requests === 1 ? "request" : "requests"),
+                  cell: ({ requests }) => count(requests),
+                },
                 {
                   head: "Failed",
                   number: true,
@@ -131,7 +137,8 @@ export function ModelFigures({ id }: { id: string }) {
                   head: "First token, p50",
                   number: true,
                   phone: "when",
-                  cell: ({ latency_ms: at }) => duration(at?.p50),
+                  unit: ({ latency_ms: at }) => (at === null ? undefined : "to the first token"),
+                  cell: ({ latency_ms: at }) => (at === null ? "no answer" : duration(at.p50)),
                 },
                 {
                   head: "p99",
@@ -141,9 +148,13 @@ export function ModelFigures({ id }: { id: string }) {
                 {
                   head: "Throughput",
                   number: true,
-                  phone: "figure",
+                  phone: "state",
                   cell: ({ throughput_tps: at }) =>
-                    at?.p50 === undefined ? "–" : `${count(at.p50)} tokens/s`,
+                    at === null ? (
+                      <span className={style["notOnPhone"]}>–</span>
+                    ) : (
+                      `${count(at.p50)} tokens/s`
+                    ),
                 },
               ]}
             />

@@ -44,11 +44,17 @@ function PriceChanges({ id }: { id: string }) {
               columns={[
                 {
                   head: `From, ${zoneName()}`,
+                  phone: "when",
                   cell: ({ now: { at } }) => <Moment at={at} />,
                 },
-                { head: "Provider", cell: ({ now }) => <ProviderName id={now.provider} /> },
+                {
+                  head: "Provider",
+                  phone: "title",
+                  cell: ({ now }) => <ProviderName id={now.provider} />,
+                },
                 {
                   head: "What changed",
+                  phone: "note",
                   cell: ({ now, earlier }) => (
                     <ul>
                       {changedParts(now, earlier).map((line) => (

@@ -18,6 +18,7 @@ import {
 import { Sections } from "../../ui/sections.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Overview, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
+import { ProviderName } from "../provider-keys/provider-names.tsx";
 import { People } from "./people.tsx";
 import { Requests } from "./requests.tsx";
 import { PersonPage, WorkspacePage } from "./subject-pages.tsx";
@@ -126,10 +127,26 @@ function PassedCaps({ lines }: { lines: Overview["passed_caps"] }) {
         rowKey={({ provider }) => provider}
         caption="Passed caps"
         columns={[
-          { head: "Provider", cell: ({ provider }) => <code>{provider}</code> },
-          { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
-          { head: "Tokens past it", number: true, cell: ({ tokens }) => count(tokens) },
-          { head: "Cost", number: true, cell: ({ cost }) => usd(cost) },
+          {
+            head: "Provider",
+            phone: "title",
+            cell: ({ provider }) => <ProviderName id={provider} />,
+          },
+          {
+            head: "Requests",
+            number: true,
+            phone: "when",
+            unit: "requests",
+            cell: ({ requests }) => count(requests),
+          },
+          {
+            head: "Tokens past it",
+            number: true,
+            phone: "state",
+            unit: "tokens past it",
+            cell: ({ tokens }) => count(tokens),
+          },
+          { head: "Cost", number: true, phone: "figure", cell: ({ cost }) => usd(cost) },
         ]}
       />
     </Card>
@@ -196,10 +213,11 @@ function Settings() {
               rowKey={({ key }) => key}
               caption="Settings"
               columns={[
-                { head: "Setting", cell: ({ key }) => <code>{key}</code> },
-                { head: "Value", cell: ({ value }) => value },
+                { head: "Setting", phone: "title", cell: ({ key }) => <code>{key}</code> },
+                { head: "Value", phone: "when", cell: ({ value }) => value },
                 {
                   head: "From",
+                  phone: "state",
                   cell: ({ source }) => (
                     <Status kind={source === "default" ? undefined : "good"}>{source}</Status>
                   ),

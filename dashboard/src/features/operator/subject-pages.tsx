@@ -38,13 +38,22 @@ export function WorkspacePage({ id }: { id: string }) {
                 ["Management keys", count(read.management_keys)],
                 ["Made", <Moment key="made" at={read.created_at} />],
                 ["Id", <code key="id">{read.id}</code>],
+                ...(read.owner_user_id === null
+                  ? []
+                  : [
+                      [
+                        "Owner",
+                        <Link
+                          key="owner"
+                          to="/operator"
+                          search={{ group: "people", id: read.owner_user_id }}
+                        >
+                          {read.owner_email ?? read.owner_user_id}
+                        </Link>,
+                      ] as const,
+                    ]),
               ]}
             />
-            {read.owner_user_id === null ? null : (
-              <Link to="/operator" search={{ group: "people", id: read.owner_user_id }}>
-                Its person
-              </Link>
-            )}
           </Card>
         )}
       </Loaded>

@@ -29,6 +29,10 @@ const buckets = [
   ["topup", "like a top-up, which stays until it is spent"],
 ] as const;
 
+/** What a workspace is called: personal ones have the same name, so their owner is named too. */
+const callingOf = ({ name, owner_email: owner }: Workspace): string =>
+  owner === null ? name : `${name} of ${owner}`;
+
 /** Gives credits: what a support case or a trial needs. */
 function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => void }) {
   const [amount, setAmount] = useState("");
@@ -51,7 +55,7 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
   return (
     <form onSubmit={submit} className={style.form}>
       <p>
-        {workspace.name} has {usd(workspace.balance)}.
+        {callingOf(workspace)} has {usd(workspace.balance)}.
       </p>
       <Field label="Kind">
         {(id) => <Select id={id} value={bucket} options={buckets} onChange={setBucket} />}
@@ -110,7 +114,8 @@ function PlanForm({ workspace, onDone }: { workspace: Workspace; onDone: () => v
   return (
     <form onSubmit={submit} className={style.form}>
       <p>
-        {workspace.name} is on the plan {workspace.plan}. Its limits change with its next request.
+        {callingOf(workspace)} is on the plan {workspace.plan}. Its limits change with its next
+        request.
       </p>
       <Field label={`Plan of ${workspace.name}`}>
         {(id) => <Select id={id} value={plan} options={options} onChange={setPlan} />}
@@ -170,15 +175,18 @@ export function Workspaces({
                 {
                   head: "Name",
                   phone: "title",
-                  cell: ({ id, name }) => (
+                  cell: ({ id, name, owner_email: owner, organization_id: organization }) => (
                     <>
                       <Link to="/operator" search={{ group: "workspaces", id }}>
                         <Name>{name}</Name>
                       </Link>
-                      <code>{id}</code>
+                      <span className={style.owner}>
+                        {owner ?? (organization === null ? "without an owner" : "organisation")}
+                      </span>
                     </>
                   ),
                 },
+                { head: "Id", wide: true, cell: ({ id }) => <code>{id}</code> },
                 {
                   head: "State",
                   phone: "state",
@@ -207,7 +215,7 @@ export function Workspaces({
                         Grant credits
                       </Button>
                       <RowMenu
-                        label={`Actions of ${workspace.name}`}
+                        label={`Actions of ${callingOf(workspace)}`}
                         actions={[
                           ["Change plan", () => setPlanned(workspace)],
                           ...(workspace.organization_id === null ? [] : [blockingOf(workspace)]),

@@ -63,6 +63,7 @@ function Versions({
             columns={[
               {
                 head: "Version",
+                phone: "title",
                 cell: ({ version }) =>
                   version === preset.version ? (
                     <Status kind="good">{`${version}, in force`}</Status>
@@ -72,11 +73,13 @@ function Versions({
               },
               {
                 head: `Made, ${zoneName()}`,
+                phone: "when",
                 cell: ({ created_at: at }) => <Moment at={at} />,
               },
               { head: "By", cell: ({ author }) => <code>{author ?? "unknown"}</code> },
               {
                 head: "Actions",
+                phone: "actions",
                 cell: (version) => (
                   <Button look="plain" onClick={() => setSeen(version)}>
                     Show

@@ -188,10 +188,15 @@ function Answer({ explanation }: { explanation: Explanation }) {
             columns={[
               {
                 head: "Provider",
+                phone: "title",
                 cell: ({ provider }) => <ProviderName id={provider} />,
               },
-              { head: "Model", cell: ({ model }) => <span className="mono">{model}</span> },
-              { head: "Rule", cell: ({ rule }) => rule },
+              {
+                head: "Model",
+                phone: "when",
+                cell: ({ model }) => <span className="mono">{model}</span>,
+              },
+              { head: "Rule", phone: "note", cell: ({ rule }) => rule },
             ]}
           />
         )}

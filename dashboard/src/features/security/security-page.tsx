@@ -71,15 +71,23 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
                 columns={[
                   {
                     head: "Range",
+                    phone: "title",
                     cell: (range) => <code>{range.cidr}</code>,
                   },
-                  { head: "Note", cell: ({ description }) => description ?? "–" },
+                  {
+                    head: "Note",
+                    phone: "note",
+                    cell: ({ description }) =>
+                      description ?? <span className={style.notOnPhone}>–</span>,
+                  },
                   {
                     head: `Since, ${zoneName()}`,
+                    phone: "when",
                     cell: ({ created_at: at }) => <Moment at={at} />,
                   },
                   {
                     head: "Actions",
+                    phone: "actions",
                     cell: ({ id }) =>
                       mayWrite ? (
                         <Button look="plain" onClick={() => remove.mutate({ id, confirm })}>
