@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { pollUntil } from "../../support/poll-until.ts";
+import { StreamFault } from "../../../src/inference/dialects/shared/passthrough.ts";
+import { speechDecoder } from "../../../src/inference/surfaces/audio/speech-bytes.ts";
 
 interface Received {
   path: string;
@@ -184,6 +186,24 @@ test("the last event of speech shows the provider's tokens", async () => {
     { type: "speech.audio.delta", audio: "AAAA" },
     { type: "speech.audio.done", usage: { ...usage, cost: 0.001206 } },
   ]);
+});
+
+test("events of speech are read up to the last line, and only so much of one waits", () => {
+  const decoder = () =>
+    speechDecoder({} as never, {
+      answer: { form: "events", type: "audio/mpeg" },
+      counts: { byPiece: true },
+    });
+  const whole = decoder();
+  const lines =
+    '{"type":"speech.audio.delta","audio":"AAAA"}\r\ndata: {"type":"speech.audio.done"}';
+  expect(whole.push(Buffer.from(`data: ${lines}`))).toHaveLength(3);
+  expect(whole.end()).toHaveLength(0);
+  const endless = decoder();
+  const piece = Buffer.alloc(8 * 1024 * 1024, "a");
+  expect(() => {
+    for (let count = 0; count < 9; count += 1) endless.push(piece);
+  }).toThrow(StreamFault);
 });
 
 test("a server that knows no events sends its sound in their place", async () => {

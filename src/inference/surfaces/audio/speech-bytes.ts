@@ -113,6 +113,11 @@ class PlainSpeech extends SpeechDecoder {
   }
 }
 
+/** The most of an answer, or of one event, that waits until it is complete. */
+const wholeMax = 64 * 1024 * 1024;
+
+const lineFeed = Buffer.from("\n");
+
 /** Decodes OpenAI's events to sound, and reads the usage of the last one. */
 class SpeechOfEvents extends SpeechDecoder {
   readonly type: string;
@@ -126,7 +131,10 @@ class SpeechOfEvents extends SpeechDecoder {
   }
 
   push(piece: Uint8Array): Uint8Array {
-    this.rest += this.text.decode(piece, { stream: true });
+    const text = this.text.decode(piece, { stream: true });
+    this.rest += text;
+    if (this.rest.length > wholeMax) throw malformedStream("an event of speech is too large");
+    if (!text.includes("\n")) return none;
     const lines = this.rest.split("\n");
     this.rest = lines.pop() ?? "";
     const sound = lines.flatMap((line) =>
@@ -138,8 +146,9 @@ class SpeechOfEvents extends SpeechDecoder {
   }
 
   end(): Uint8Array {
+    const last = this.push(lineFeed);
     if (!this.isDone) throw malformedStream("the stream ended before the speech was finished");
-    return none;
+    return last;
   }
 
   private read(data: string): Uint8Array[] {
@@ -154,9 +163,6 @@ class SpeechOfEvents extends SpeechDecoder {
     return typeof audio === "string" ? [Buffer.from(audio, "base64")] : [];
   }
 }
-
-/** The most bytes of an answer of Gemini. */
-const wholeBytesMax = 64 * 1024 * 1024;
 
 /** Decodes the one answer of a Gemini model to sound. */
 class SpeechOfGemini extends SpeechDecoder {
@@ -173,7 +179,7 @@ class SpeechOfGemini extends SpeechDecoder {
 
   push(piece: Uint8Array): Uint8Array {
     this.size += piece.byteLength;
-    if (this.size > wholeBytesMax) throw malformedStream("the answer is too large");
+    if (this.size > wholeMax) throw malformedStream("the answer is too large");
     this.pieces.push(piece);
     return none;
   }
