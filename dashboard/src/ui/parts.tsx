@@ -182,7 +182,7 @@ export function Awaiting({ queries }: { queries: readonly Parameters<typeof isAw
   return queries.some(isAwaited) ? <span data-loading="true" hidden /> : null;
 }
 
-/** What is told of a query whose data may be older than the last try to read them. */
+/** The state of a query whose data may be older than the last attempt to read them. */
 interface Aging {
   data: unknown;
   error: unknown;

@@ -4,7 +4,7 @@ import type { Choice } from "../../ui/picker.tsx";
 import type { Model } from "./api.ts";
 
 /** Capabilities by which people choose. */
-const told = ["vision", "function-calling", "reasoning", "structured-output"];
+const chosenBy = ["vision", "function-calling", "reasoning", "structured-output"];
 
 function priceOf({ pricing }: Model): string {
   const { input_per_1m: input, output_per_1m: output, billing } = pricing;
@@ -21,7 +21,7 @@ export const choiceOf = (model: Model): Choice => ({
   label: model.id,
   note: [
     model.context_length > 0 ? `${count(model.context_length)} context` : "",
-    ...model.capabilities.filter((each) => told.includes(each)).map(wordOf),
+    ...model.capabilities.filter((each) => chosenBy.includes(each)).map(wordOf),
     model.providers.length > 1 ? `${model.providers.length} providers` : "",
   ]
     .filter((part) => part !== "")
