@@ -9,6 +9,8 @@ export interface Column<Row> {
   number?: boolean;
   /** Is left out on windows that are narrower than a usual laptop's. */
   wide?: boolean;
+  /** Is left out on tablets alone, whose windows are 768 to 1023 pixels wide. */
+  offTablet?: boolean;
   /** What the rows may be sorted by; a column without it does not sort. */
   sort?: (row: Row) => string | number;
   /**
@@ -89,8 +91,10 @@ export function Table<Row>({
   const [sorting, setSorting] = useState<Sorting>();
   const hasPlaces = columns.some(({ phone }) => phone !== undefined);
   const onPhone = compact ? "" : hasPlaces ? style.lines : style.cards;
-  const className = ({ number, wide }: Column<Row>): string =>
-    [number && style.number, wide && style.wide].filter(Boolean).join(" ");
+  const className = ({ number, wide, offTablet }: Column<Row>): string =>
+    [number && style.number, wide && style.wide, offTablet && style.offTablet]
+      .filter(Boolean)
+      .join(" ");
   return (
     // biome-ignore lint/a11y/useSemanticElements: a scrolled region, not a group of fields.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable).

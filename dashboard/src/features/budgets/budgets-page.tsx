@@ -230,6 +230,7 @@ export function BudgetsPage() {
                   },
                   {
                     head: "Alerts go to",
+                    offTablet: true,
                     cell: ({ emails, webhook_url: url }) =>
                       [...emails, ...(url === null ? [] : [url])].join(", ") || "this page only",
                   },

@@ -258,7 +258,7 @@ export function KeysPage() {
                           </Link>
                         ),
                       },
-                      { head: "May use", cell: limitsOf },
+                      { head: "May use", offTablet: true, cell: limitsOf },
                       {
                         head: "Owner",
                         wide: true,
@@ -268,6 +268,7 @@ export function KeysPage() {
                       },
                       {
                         head: "Last used",
+                        offTablet: true,
                         phone: "when",
                         cell: ({ last_used_at: at }) => <Moment at={at} never="never" dayOnly />,
                       },

@@ -97,6 +97,7 @@ export function People({
                 },
                 {
                   head: `Last signed in, ${zoneName()}`,
+                  offTablet: true,
                   phone: "when",
                   cell: ({ last_signed_in_at: at }) => <Moment at={at} />,
                 },

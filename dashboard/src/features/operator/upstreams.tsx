@@ -70,10 +70,12 @@ export function Upstreams() {
                 },
                 {
                   head: `Last failure, ${zoneName()}`,
+                  offTablet: true,
                   cell: ({ last_failure_at: at }) => <Moment at={at} />,
                 },
                 {
                   head: "Smoke test",
+                  offTablet: true,
                   phone: "note",
                   cell: ({ smoke_test: smoke }) =>
                     smoke === null

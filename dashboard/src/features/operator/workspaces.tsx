@@ -196,6 +196,7 @@ export function Workspaces({
                 },
                 {
                   head: "Plan",
+                  offTablet: true,
                   phone: "when",
                   cell: ({ plan }) => plan,
                 },
@@ -205,7 +206,7 @@ export function Workspaces({
                   number: true,
                   cell: ({ balance }) => usd(balance),
                 },
-                { head: "Used", number: true, cell: ({ used }) => usd(used) },
+                { head: "Used", number: true, offTablet: true, cell: ({ used }) => usd(used) },
                 {
                   head: "Actions",
                   phone: "actions",
