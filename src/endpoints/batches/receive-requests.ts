@@ -20,8 +20,9 @@ const bounds = {
   levelsMax: 1_000,
 };
 
-/** Requests that are checked before others get their turn. */
+/** Requests, and characters of them, that are checked before others get their turn. */
 const requestsAtOnce = 200;
+const charactersAtOnce = 1024 * 1024;
 
 /** The requests of a body, stored as the input of a batch. */
 export interface ReceivedRequests {
@@ -86,7 +87,7 @@ async function* linesOf(
     let text = "";
     for (const request of entries.push(piece)) {
       text += lines.lineOf(request);
-      if (entries.count % requestsAtOnce !== 0) continue;
+      if (entries.count % requestsAtOnce !== 0 && text.length < charactersAtOnce) continue;
       yield Buffer.from(text);
       text = "";
     }
@@ -105,7 +106,8 @@ export async function receiveRequests(
   const { id: workspaceId, plan } = workspaceOf(context);
   const quotaBytes = files.quotaBytesOf(plan);
   const usedBytes = await files.store.bytesOf(workspaceId);
-  const entries = new ListEntries(bounds);
+  const { memory } = context.request;
+  const entries = new ListEntries({ ...bounds, reserve: (bytes) => memory.add(bytes) });
   const isRepeatable = context.request.headers.get(idempotencyHeader) !== null;
   const hasher = new Bun.CryptoHasher("sha256");
   const pieces = piecesOf(context, (piece) => {

@@ -51,6 +51,33 @@ describe("a body is refused", () => {
   });
 });
 
+test("memory is taken once for the longest entry in pieces, and none for those in one piece", () => {
+  let reserved = 0;
+  const reserve = (bytes: number) => void (reserved += bytes);
+  const cutter = new ListEntries({ ...bounds, entryBytesMax: 100_000, reserve });
+  const push = (text: string) => [...cutter.push(Buffer.from(text))].length;
+  expect(push('{"requests":[')).toBe(0);
+  const before = reserved;
+  expect([push(`"${"x".repeat(90_000)}",`), reserved]).toEqual([1, before]);
+  for (let count = 0; count < 20; count += 1) {
+    push(`"${"x".repeat(40_000)}`);
+    expect(push(`${"x".repeat(40_000)}",`)).toBe(1);
+  }
+  push("1]}");
+  expect(cutter.end()).toEqual({ requests: [] });
+  expect(reserved - before).toBeLessThanOrEqual(100_000);
+  const refused = new ListEntries({
+    ...bounds,
+    entryBytesMax: 100_000,
+    reserve(bytes) {
+      if (bytes > 50_000) throw new Error("no memory");
+    },
+  });
+  expect(() => [...refused.push(Buffer.from(`{"requests":["${"x".repeat(60_000)}`))]).toThrow(
+    "no memory",
+  );
+});
+
 test("a hundred thousand entries are cut", () => {
   const cutter = new ListEntries({ ...bounds, entryBytesMax: 10_000 });
   const piece = Buffer.from(`${'{"custom_id":"a","params":{"messages":[]}},'.repeat(1_000)}`);

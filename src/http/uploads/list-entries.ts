@@ -11,6 +11,8 @@ interface EntryBounds {
   restBytesMax: number;
   /** The most levels of an entry. */
   levelsMax: number;
+  /** Notes that more memory is used until the body has come. Throws where it may not be. */
+  reserve?(bytes: number): void;
 }
 
 const [quote, comma] = [0x22, 0x2c];
@@ -20,6 +22,49 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 const nameBytes = 256;
 
 const decoder = new TextDecoder();
+
+/** The least memory that is taken for bytes that come in several pieces. */
+const leastBytes = 4 * 1024;
+
+/** Bytes that come in pieces, in memory that grows with the longest of them and is used again. */
+class JoinedBytes {
+  length = 0;
+  private memory = new Uint8Array(0);
+  private readonly bytesMax: number;
+  private readonly reserve: (bytes: number) => void;
+
+  constructor(bytesMax: number, reserve: (bytes: number) => void) {
+    this.bytesMax = bytesMax;
+    this.reserve = reserve;
+  }
+
+  /** Adds a copy of bytes, which are not to be more than `bytesMax` together. */
+  add(bytes: Uint8Array): void {
+    const length = this.length + bytes.byteLength;
+    const had = this.memory.byteLength;
+    if (length > had) {
+      const wanted = Math.max(length, Math.min(2 * had, this.bytesMax), leastBytes);
+      this.reserve(wanted - had);
+      const grown = new Uint8Array(wanted);
+      grown.set(this.memory.subarray(0, this.length));
+      this.memory = grown;
+    }
+    this.memory.set(bytes, this.length);
+    this.length = length;
+  }
+
+  /** Returns the last bytes, which are valid until more are added. */
+  tail(bytes: number): Uint8Array {
+    return this.memory.subarray(Math.max(0, this.length - bytes), this.length);
+  }
+
+  /** Returns everything that was added, which is valid until more is, and begins again. */
+  take(): Uint8Array {
+    const whole = this.memory.subarray(0, this.length);
+    this.length = 0;
+    return whole;
+  }
+}
 
 /**
  * Cuts a JSON body into the entries of one of its lists while it comes, so that neither a body of
@@ -35,13 +80,14 @@ export class ListEntries {
   private depth = 0;
   private inList = false;
   /** The bytes of the entry, and of everything beside the list, from earlier pieces. */
-  private entry: Uint8Array[] = [];
-  private rest: Uint8Array[] = [];
-  private entryBytes = 0;
-  private restBytes = 0;
+  private readonly entry: JoinedBytes;
+  private readonly rest: JoinedBytes;
 
   constructor(bounds: EntryBounds) {
     this.bounds = bounds;
+    const { reserve = () => undefined } = bounds;
+    this.entry = new JoinedBytes(bounds.entryBytesMax, reserve);
+    this.rest = new JoinedBytes(bounds.restBytesMax, reserve);
     this.namePattern = new RegExp(`[{,\\s]"${bounds.name}"\\s*:\\s*$`);
   }
 
@@ -80,32 +126,29 @@ export class ListEntries {
 
   /** Returns the body without the entries, once all of it came. Throws `GatewayError`. */
   end(): Record<string, unknown> {
-    return parseJsonObject(decoder.decode(Buffer.concat(this.rest)));
+    return parseJsonObject(decoder.decode(this.rest.take()));
   }
 
   /** Whether the list that begins behind these bytes is the named one. */
   private isNamed(bytes: Uint8Array): boolean {
-    const before = [bytes.subarray(-nameBytes)];
-    let kept = bytes.byteLength;
-    for (let at = this.rest.length - 1; at >= 0 && kept < nameBytes; at -= 1) {
-      const earlier = this.rest[at] as Uint8Array;
-      before.unshift(earlier.subarray(-nameBytes));
-      kept += earlier.byteLength;
-    }
+    const before = [this.rest.tail(nameBytes), bytes.subarray(-nameBytes)];
     return this.namePattern.test(Buffer.concat(before).toString("latin1"));
   }
 
   private keepRest(bytes: Uint8Array): void {
-    this.restBytes += bytes.byteLength;
-    if (this.restBytes > this.bounds.restBytesMax) throw tooLarge(this.bounds.restBytesMax);
-    // The memory of a piece is freed once the next one is asked for.
-    if (bytes.byteLength > 0) this.rest.push(bytes.slice());
+    const { restBytesMax } = this.bounds;
+    if (this.rest.length + bytes.byteLength > restBytesMax) throw tooLarge(restBytesMax);
+    this.rest.add(bytes);
   }
 
   private keepEntry(bytes: Uint8Array): void {
+    this.assertFits(this.entry.length + bytes.byteLength);
+    this.entry.add(bytes);
+  }
+
+  private assertFits(bytes: number): void {
     const { name, entryBytesMax } = this.bounds;
-    this.entryBytes += bytes.byteLength;
-    if (this.entryBytes > entryBytesMax) {
+    if (bytes > entryBytesMax) {
       const param = `${name}[${this.count}]`;
       throw new GatewayError(
         "content_too_large",
@@ -113,34 +156,35 @@ export class ListEntries {
         { param, metadata: { limit_bytes: entryBytesMax } },
       );
     }
-    this.entry.push(bytes.slice());
   }
 
   /** Returns the entry that ends with these bytes; none where a list ends without one. */
   private *ended(bytes: Uint8Array, mustBe: boolean): Generator<unknown> {
-    this.keepEntry(bytes);
-    const whole = Buffer.concat(this.entry);
-    const isBlank = !mustBe && decoder.decode(whole).trim() === "";
-    this.entry = [];
-    this.entryBytes = 0;
-    if (isBlank) return;
-    const value = this.parsed(whole);
+    this.assertFits(this.entry.length + bytes.byteLength);
+    let whole = bytes;
+    if (this.entry.length > 0) {
+      this.entry.add(bytes);
+      whole = this.entry.take();
+    }
+    const text = decoder.decode(whole);
+    if (!mustBe && text.trim() === "") return;
+    const value = this.parsed(text);
     this.count += 1;
     yield value;
   }
 
-  private parsed(bytes: Uint8Array): unknown {
+  private parsed(text: string): unknown {
     const { name, levelsMax } = this.bounds;
     const param = `${name}[${this.count}]`;
     const wrong = (problem: string) =>
       new GatewayError("bad_request", `${param}: ${problem}`, { param });
     let value: unknown;
     try {
-      value = JSON.parse(decoder.decode(bytes));
+      value = JSON.parse(text);
     } catch {
       throw wrong("is no valid JSON.");
     }
-    if (bytes.byteLength > levelsMax && isDeeperThan(value, levelsMax))
+    if (text.length > levelsMax && isDeeperThan(value, levelsMax))
       throw wrong(`is nested more than ${levelsMax} levels deep. Send it flatter.`);
     return value;
   }
