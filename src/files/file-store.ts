@@ -146,16 +146,19 @@ export class FileStore {
 
   /**
    * Makes a stored object a file. Returns undefined where the workspace's storage is full, or
-   * `alongside` refuses, which runs in the same transaction; the object is then deleted.
+   * `alongside` refuses, which runs in the same transaction; the object is then deleted. A file that
+   * `isHeldOnly` is in no list, and is deleted with the hold that a batch has on it.
    */
   async add(
     object: StoredObject,
     file: NewFile,
     {
       bytesMax,
+      isHeldOnly = false,
       alongside = () => Promise.resolve(true),
     }: {
       bytesMax: number;
+      isHeldOnly?: boolean;
       alongside?: (transaction: Transaction<FileTables>, file: FileRecord) => Promise<boolean>;
     },
   ): Promise<FileRecord | undefined> {
@@ -173,7 +176,11 @@ export class FileStore {
         if (!(await alongside(transaction, record))) throw new NotAddedError();
         if (!(await countBytes(transaction, { workspaceId, bytesMax }, object.bytes)))
           throw new NotAddedError();
-        await transaction.insertInto("files").values(rowOf(record)).execute();
+        const row = {
+          ...rowOf(record),
+          ...(isHeldOnly && { holds: 1, deleted_at_ms: createdAtMs }),
+        };
+        await transaction.insertInto("files").values(row).execute();
       });
     } catch (error) {
       await this.objects.remove(object.name);

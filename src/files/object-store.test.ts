@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -96,5 +96,15 @@ describe("an object", () => {
     const left: string[] = [];
     for await (const { name } of objects.list()) left.push(name);
     expect(left).toEqual([]);
+  });
+
+  test("that cannot be deleted now is left to the sweep", async () => {
+    const object = await write(contentOf(1));
+    expect(objects.unclaimed.has(object.name)).toBe(true);
+    const remove = spyOn(bucket, "remove").mockRejectedValue(new Error("the bucket is away"));
+    await expect(objects.remove(object.name)).rejects.toThrow("the bucket is away");
+    remove.mockRestore();
+    expect(objects.unclaimed.has(object.name)).toBe(false);
+    await objects.remove(object.name);
   });
 });

@@ -97,10 +97,13 @@ export class ObjectStore {
     yield* openObject(key, { stored, range, contentBytes: object.bytes });
   }
 
-  /** Deletes an object. */
+  /** Deletes an object; one that the bucket does not delete now is left to the sweep. */
   async remove(name: string): Promise<void> {
-    await this.bucket.remove(name);
-    this.unclaimed.delete(name);
+    try {
+      await this.bucket.remove(name);
+    } finally {
+      this.unclaimed.delete(name);
+    }
   }
 
   /** Lists the objects of all workspaces. */
