@@ -35,6 +35,10 @@ const connectTimeoutMs = 10_000;
 /** The most bytes of an answer that is read as JSON. */
 const jsonBytesMax = 64 * 1024 * 1024;
 
+/** The most characters of a line, and the beginning of one that was longer. */
+const lineCharactersMax = 64 * 1024 * 1024;
+const noJson = "#";
+
 /** Calls the API of one provider with the credential of its record. */
 export class ProviderApi {
   private readonly provider: Provider;
@@ -116,19 +120,28 @@ export class ProviderApi {
     });
   }
 
-  /** Reads the lines of an answer as they come; a line that is no JSON is an empty object. */
+  /**
+   * Reads the lines of an answer as they come; a line that is no JSON, or is too long, is an empty
+   * object. The answer is aborted where its reader ends before.
+   */
   async *lines(path: string): AsyncGenerator<Record<string, unknown>> {
     const response = await this.send({ method: "GET", path });
     response.expectMore();
     const decoder = new TextDecoder();
     let rest = "";
-    for (;;) {
-      const piece = await response.next();
-      rest += piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true });
-      const lines = rest.split("\n");
-      rest = piece === undefined ? "" : (lines.pop() ?? "");
-      for (const line of lines) if (line.trim() !== "") yield objectIn(line);
-      if (piece === undefined) return;
+    try {
+      for (;;) {
+        const piece = await response.next();
+        const text = decoder.decode(piece, { stream: piece !== undefined });
+        const [first = "", ...others] = text.split("\n");
+        const lines = [rest + first, ...others];
+        rest = piece === undefined ? "" : (lines.pop() ?? "");
+        if (rest.length > lineCharactersMax) rest = noJson;
+        for (const line of lines) if (line.trim() !== "") yield objectIn(line);
+        if (piece === undefined) return;
+      }
+    } finally {
+      response.abort();
     }
   }
 }
