@@ -39,8 +39,10 @@ export interface BatchRunnerParts extends FinishParts {
   isShared: boolean;
   /** The batches of providers; absent where they are not to be used. */
   provider?: ProviderBatchParts | undefined;
-  /** Sends the notices about batches that are due. */
-  sendNotices(): Promise<void>;
+  /** Reads the time by which batches go, where other gateways work on them. */
+  beforeLook(): Promise<void>;
+  /** Does what is due beside the lines: sends notices, and deletes what was left. */
+  afterLook(): Promise<void>;
   onError(error: unknown): void;
 }
 
@@ -110,8 +112,8 @@ export class BatchRunner {
   /** Whether no batch is open, and one can only come with a call of `wake`. */
   private isQuiet = false;
   private looking: Promise<void> | undefined;
-  /** The sending of notices, beside which lines run on. */
-  private noticing: Promise<void> | undefined;
+  /** What is done after a look, beside which lines run on. */
+  private beside: Promise<void> | undefined;
   /** Whether there may be work that a look in progress has missed. */
   private looksAgain = false;
   private running = 0;
@@ -160,7 +162,7 @@ export class BatchRunner {
     await this.looking;
     clearTimeout(this.nextLook);
     clearInterval(this.marking);
-    await this.noticing;
+    await this.beside;
     await Promise.all(this.working);
     await this.markAll();
     for (const active of this.active.values())
@@ -170,6 +172,7 @@ export class BatchRunner {
 
   private async look(): Promise<void> {
     this.isQuiet = false;
+    await this.parts.beforeLook();
     const open = await this.parts.batches.open();
     const ids = new Set(open.map(({ id }) => id));
     for (const [id, { running }] of this.active)
@@ -179,10 +182,10 @@ export class BatchRunner {
       await this.advance(batch).catch(this.parts.onError);
     }
     this.fill();
-    this.noticing ??= this.parts
-      .sendNotices()
+    this.beside ??= this.parts
+      .afterLook()
       .catch(this.parts.onError)
-      .finally(() => (this.noticing = undefined));
+      .finally(() => (this.beside = undefined));
     this.isQuiet = open.length === 0 && !this.parts.isShared;
   }
 

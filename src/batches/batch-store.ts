@@ -66,10 +66,15 @@ export class BatchStore {
   }
 
   /**
-   * Stores a batch that is to be validated. `seal` seals the key of its results. Throws
-   * `GatewayError` where the workspace has as many open as it may.
+   * Stores a batch that is to be validated. `seal` seals the key of its results; `alongside` runs in
+   * the same transaction. Throws `GatewayError` where the workspace has as many open as it may.
    */
-  async create(asked: NewBatch, seal: (id: string) => Promise<string>): Promise<Batch> {
+  async create(
+    asked: NewBatch,
+    seal: (id: string) => Promise<string>,
+    alongside: (transaction: Kysely<BatchTables>, batch: Batch) => Promise<void> = async () =>
+      undefined,
+  ): Promise<Batch> {
     await this.refuseMany(asked.workspaceId);
     const createdAtMs = this.clock.nowMs();
     const id = newId("batch", createdAtMs);
@@ -105,8 +110,12 @@ export class BatchStore {
       leased_by: null,
       leased_until_ms: 0,
     };
-    await this.database.insertInto("batches").values(row).execute();
-    return batchOf(row);
+    const batch = batchOf(row);
+    await this.database.transaction().execute(async (transaction) => {
+      await transaction.insertInto("batches").values(row).execute();
+      await alongside(transaction, batch);
+    });
+    return batch;
   }
 
   /** Returns a batch of a workspace, in one form alone where one is named. */

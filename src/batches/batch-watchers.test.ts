@@ -48,6 +48,18 @@ class NotedWebhooks extends WebhookSender {
   }
 }
 
+const asked = {
+  workspaceId: "ws_a",
+  keyId: "key_a",
+  form: "openai",
+  endpoint: "/v1/chat/completions",
+  completionWindow: "24h",
+  windowMs: 24 * hourMs,
+  inputFileId: "file_a",
+  outputExpiresSeconds: null,
+  metadata: null,
+} as const;
+
 /** A batch that a webhook and a person watch, and two gateways that send its notices. */
 async function watched() {
   const clock = new FakeClock();
@@ -75,17 +87,6 @@ async function watched() {
     },
     emailsOf: async () => ["owner@example.com"],
   };
-  const asked = {
-    workspaceId: "ws_a",
-    keyId: "key_a",
-    form: "openai",
-    endpoint: "/v1/chat/completions",
-    completionWindow: "24h",
-    windowMs: 24 * hourMs,
-    inputFileId: "file_a",
-    outputExpiresSeconds: null,
-    metadata: null,
-  } as const;
   const batch: Batch = await batches.create(asked, async () => "sealed");
   const gateways = [new BatchWatchers(parts), new BatchWatchers(parts)];
   await gateways[0]?.watch(batch, {
@@ -180,20 +181,7 @@ test("a gateway that is killed while it sends a notice leaves it to another", as
 test("a workspace may have a thousand batches open, beside those of others", async () => {
   const { batches } = await watched();
   const create = (workspaceId: string) =>
-    batches.create(
-      {
-        workspaceId,
-        keyId: "key",
-        form: "openai",
-        endpoint: "/v1/chat/completions",
-        completionWindow: "24h",
-        windowMs: 24 * hourMs,
-        inputFileId: "file_1",
-        outputExpiresSeconds: null,
-        metadata: null,
-      },
-      async () => "sealed",
-    );
+    batches.create({ ...asked, workspaceId }, async () => "sealed");
   for (let made = 0; made < 1_000; made += 1) await create("many");
   await expect(create("many")).rejects.toMatchObject({ code: "rate_limit_exceeded" });
   const { id } = await create("other");
@@ -208,4 +196,18 @@ test("a workspace may have a thousand batches open, beside those of others", asy
     },
   );
   await create("many");
+});
+
+test("a batch is not made where those who are to be notified cannot be stored", async () => {
+  const { batches } = await watched();
+  const before = await batches.open();
+  const refused = batches.create(
+    asked,
+    async () => "sealed",
+    async () => {
+      throw new Error("the database has failed");
+    },
+  );
+  expect(await refused.catch(String)).toContain("the database has failed");
+  expect(await batches.open()).toEqual(before);
 });

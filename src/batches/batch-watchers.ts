@@ -72,17 +72,21 @@ export class BatchWatchers {
     });
   }
 
-  /** Stores who is notified. Returns the secret that signs the webhook; null where there is none. */
+  /**
+   * Stores who is notified, as part of a transaction where one is named. Returns the secret that
+   * signs the webhook; null where there is none.
+   */
   async watch(
     { id: batchId, workspaceId }: Batch,
     { emails, webhookUrl }: BatchRecipients,
+    database: Kysely<BatchTables> = this.parts.database,
   ): Promise<string | null> {
     const targets = [
       ...emails.map((target) => ({ channel: "email", target })),
       ...(webhookUrl === null ? [] : [{ channel: "webhook", target: webhookUrl }]),
     ];
     if (targets.length === 0) return null;
-    await this.parts.database
+    await database
       .insertInto("batch_watchers")
       .values(
         targets.map((target) => ({

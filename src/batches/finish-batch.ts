@@ -62,7 +62,7 @@ export async function finishBatch(
   const isEnded = await parts.batches.change(batch.id, ["finalizing", "cancelling"], {
     status,
     endedAtMs: parts.clock.nowMs(),
-    ...(batch.outputFileId === null && { usage }),
+    usage,
     failures: {
       ...(await parts.lines.failures(batch.id)),
       ...(undone > 0 && { [`batch_${reason}`]: undone }),
@@ -85,14 +85,20 @@ const resultsOf = (
       yield { text: lineForms[batch.form].notRun(line, reason, clock.nowMs()), isSuccess: false };
   };
 
-/** Stores lines as a file of the batch, and notes it at the batch; no file where there is none. */
+/**
+ * Stores lines as a file of the batch, and notes it at the batch; no file where there is none. Lines
+ * whose file an ended process has written are read all the same, since they are counted meanwhile.
+ */
 async function writeFile(
   { objects, files, clock }: FinishParts,
   { batch, kind, lines }: { batch: Batch; kind: ResultFile; lines: AsyncIterable<string> },
 ): Promise<void> {
   const column = kind === "output" ? "output_file_id" : "error_file_id";
   const known = kind === "output" ? batch.outputFileId : batch.errorFileId;
-  if (known !== null) return;
+  if (known !== null) {
+    for await (const _ of lines);
+    return;
+  }
   const object = await objects.write(batch.workspaceId, bytesOf(lines), {
     bytesMax: Number.MAX_SAFE_INTEGER,
     tooLarge: () => new Error("the results of a batch are too large"),

@@ -5,6 +5,7 @@ import { migrations } from "../platform/storage/migrations/index.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import type { BatchTables } from "./batch.ts";
+import { BatchClock } from "./batch-clock.ts";
 import { BatchStore } from "./batch-store.ts";
 import { leaseTimeOf } from "./lease-time.ts";
 import { batchResultInsert, LineStore } from "./line-store.ts";
@@ -68,4 +69,18 @@ test("a gateway whose clock is an hour ahead leaves the others' work to them", a
     .where("leased_by", "=", "ahead")
     .execute();
   expect((await own.lines.take(id, 5)).lines.map(({ line }) => line)).toEqual([2]);
+});
+
+test("batches pause and expire by the time of the leases, wherever a gateway's clock stands", async () => {
+  const clockOf = async (aheadMs: number) => {
+    const own = new FakeClock(Date.now() + aheadMs);
+    const clock = new BatchClock(own, storage.database, leaseTimeOf(own, { isShared: true }));
+    await clock.read();
+    return { own, clock };
+  };
+  const [one, other] = [await clockOf(3_600_000), await clockOf(-3_600_000)];
+  expect(Math.abs(one.clock.nowMs() - other.clock.nowMs())).toBeLessThan(600_000);
+  const nowMs = one.clock.nowMs();
+  one.own.advance(1_000);
+  expect(one.clock.nowMs()).toBe(nowMs + 1_000);
 });

@@ -1,8 +1,8 @@
-import { type Expression, sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Clock } from "../platform/kernel/clock.ts";
 
 /** Returns the time by which leases are taken and compared, in milliseconds, as part of a statement. */
-export type LeaseTime = () => Expression<number>;
+export type LeaseTime = () => RawBuilder<number>;
 
 /**
  * Returns the time of leases: the database's where several gateways share it, since one whose clock

@@ -3,11 +3,13 @@ import type { Files } from "../files/open-files.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { openStatuses, type Batch, type BatchTables } from "./batch.ts";
+import { BatchClock } from "./batch-clock.ts";
 import { BatchRunner, type BatchRunnerParts } from "./batch-runner.ts";
 import { type BatchRecipients, BatchWatchers, type WatcherParts } from "./batch-watchers.ts";
 import { ProviderBatchStore } from "./providers/provider-batch-store.ts";
 import { BatchStore, type NewBatch } from "./batch-store.ts";
 import { leaseTimeOf } from "./lease-time.ts";
+import { LeftOvers } from "./left-overs.ts";
 import { LineStore } from "./line-store.ts";
 import { type BatchVault, newResultKey } from "./result-seal.ts";
 
@@ -45,7 +47,10 @@ export function openBatches({
   files,
   notices,
   ...parts
-}: Omit<BatchRunnerParts, "batches" | "lines" | "files" | "objects" | "sendNotices"> & {
+}: Omit<
+  BatchRunnerParts,
+  "batches" | "lines" | "files" | "objects" | "beforeLook" | "afterLook"
+> & {
   notices: Omit<WatcherParts, "database" | "batches" | "clock">;
   database: Kysely<BatchTables>;
   commits: CommitQueue;
@@ -55,49 +60,69 @@ export function openBatches({
   clock: Clock;
 }): Batches {
   const leaseTime = leaseTimeOf(parts.clock, parts);
-  const place = { database, clock: parts.clock, nodeId, leaseTime };
+  const clock = new BatchClock(parts.clock, database, leaseTime);
+  const place = { database, clock, nodeId, leaseTime };
   const store = new BatchStore(place);
   const lines = new LineStore({ ...place, commits });
   const providerBatches = new ProviderBatchStore(database);
   const { store: fileStore, objects } = files;
-  const watchers = new BatchWatchers({ ...notices, database, batches: store, clock: parts.clock });
+  const watchers = new BatchWatchers({ ...notices, database, batches: store, clock });
+  const leftOvers = new LeftOvers({ database, lines, clock });
   const runner = new BatchRunner({
     ...parts,
+    clock,
     batches: store,
     lines,
     files: fileStore,
     objects,
-    sendNotices: () => watchers.sendNotices(),
+    beforeLook: () => (parts.isShared ? clock.read() : Promise.resolve()),
+    async afterLook() {
+      await watchers.sendNotices();
+      await leftOvers.sweep();
+    },
   });
   return {
     store,
     runner,
-    async factsOf(some) {
-      const known = await providerBatches.some(some.map(({ id }) => id));
-      // Where batches of providers are turned off, lines that were handed over run here.
-      const isOff = parts.provider === undefined;
-      const places = new Map([...known].filter(([, { state }]) => !(isOff && state === "away")));
-      const away = [...places.values()].filter(({ state }) => state !== "here");
-      const reserved = await lines.reserved(away.map(({ batchId }) => batchId));
-      const facts = new Map<string, BatchFacts>();
-      for (const { id, status } of some) {
-        const { provider = null, reason: note = null } = places.get(id) ?? {};
-        const isOpen = openStatuses.some((open) => open === status);
-        facts.set(id, {
-          provider,
-          note,
-          reservedNano: reserved.get(id) ?? 0n,
-          ...(isOpen && { failures: await lines.failures(id) }),
-        });
-      }
-      return facts;
-    },
+    factsOf: (some) =>
+      factsOf({ lines, providerBatches, usesProviders: parts.provider !== undefined }, some),
     watchers,
     async create(asked, recipients) {
-      const batch = await store.create(asked, newResultKey(parts.vault, asked.workspaceId));
-      const webhookSecret = await watchers.watch(batch, recipients);
+      let webhookSecret: string | null = null;
+      const seal = newResultKey(parts.vault, asked.workspaceId);
+      const batch = await store.create(asked, seal, async (transaction, made) => {
+        webhookSecret = await watchers.watch(made, recipients, transaction);
+      });
       runner.wake();
       return { batch, webhookSecret };
     },
   };
+}
+
+/** Returns where the lines of some batches run, and what is reserved for them. */
+async function factsOf(
+  {
+    lines,
+    providerBatches,
+    usesProviders,
+  }: { lines: LineStore; providerBatches: ProviderBatchStore; usesProviders: boolean },
+  some: readonly Batch[],
+): Promise<ReadonlyMap<string, BatchFacts>> {
+  const known = await providerBatches.some(some.map(({ id }) => id));
+  // Where batches of providers are turned off, lines that were handed over run here.
+  const places = new Map([...known].filter(([, { state }]) => usesProviders || state !== "away"));
+  const away = [...places.values()].filter(({ state }) => state !== "here");
+  const reserved = await lines.reserved(away.map(({ batchId }) => batchId));
+  const facts = new Map<string, BatchFacts>();
+  for (const { id, status } of some) {
+    const { provider = null, reason: note = null } = places.get(id) ?? {};
+    const isOpen = openStatuses.some((open) => open === status);
+    facts.set(id, {
+      provider,
+      note,
+      reservedNano: reserved.get(id) ?? 0n,
+      ...(isOpen && { failures: await lines.failures(id) }),
+    });
+  }
+  return facts;
 }

@@ -163,7 +163,12 @@ export class ProviderBatchRunner {
       nextPollMs: 0,
       tries: 0,
     };
-    await provider.places.put(place);
+    try {
+      await provider.places.put(place);
+    } catch (error) {
+      provider.holds.free(batch.id);
+      throw error;
+    }
     await this.advance(batch, place);
   }
 
@@ -182,10 +187,11 @@ export class ProviderBatchRunner {
       isOutput: true,
       expiresAtMs: clock.nowMs() + 48 * hourMs,
     };
-    const file = await files.add(object, facts, { bytesMax: Number.MAX_SAFE_INTEGER });
+    const file = await files.add(object, facts, {
+      bytesMax: Number.MAX_SAFE_INTEGER,
+      isHeldOnly: true,
+    });
     if (file === undefined) throw new Error("the input of a provider's batch was not stored");
-    await files.hold(file.id);
-    await files.delete(batch.workspaceId, file.id);
     return file.id;
   }
 

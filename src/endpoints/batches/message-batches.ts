@@ -60,11 +60,9 @@ async function keepInput(
     isOutput: false,
     expiresAtMs: null,
   };
-  const file = await files.store.add(object, facts, { bytesMax: quotaBytes });
+  const file = await files.store.add(object, facts, { bytesMax: quotaBytes, isHeldOnly: true });
   if (file === undefined)
     throw quotaExceeded({ usedBytes: await files.store.bytesOf(workspace.id), quotaBytes });
-  await files.store.hold(file.id);
-  await files.store.delete(workspace.id, file.id);
   return file.id;
 }
 

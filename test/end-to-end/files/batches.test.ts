@@ -1,5 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { sql } from "kysely";
 import OpenAI, { toFile } from "openai";
 import type { Batch } from "openai/resources/batches";
 import { acme, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
@@ -324,6 +325,54 @@ describe("Anthropic's client", () => {
       type: "message_batch_deleted",
     });
     expect((await openai.batches.list()).data.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a database that refuses something in the middle of a batch", () => {
+  const run = (text: string) => sql.raw(text).execute(gateway.app.storage.database);
+  const usedUsd = async (): Promise<number> => {
+    const { data } = (await (await gateway.get("/credits")).json()) as {
+      data: { total_usage: number };
+    };
+    return data.total_usage;
+  };
+
+  test.each([
+    ["charges", "insert on transfers"],
+    ["taken lines", "update of leased_by on batch_lines when new.leased_by is not null"],
+    ["lines that are done", "update of done on batch_lines when new.done = 1"],
+    ["counts", "update of completed on batches"],
+    ["the file of errors", "insert on files when new.filename like '%_error.jsonl'"],
+  ])("%s: each line has one result and one charge once it works again", async (name, event) => {
+    const before = await usedUsd();
+    held = Promise.withResolvers();
+    const lines = Array.from({ length: 40 }, (_, index) =>
+      lineOf(`l${index}`, `slow ${name} ${index}`),
+    );
+    const made = await submit([lineOf("wrong", "bad"), ...lines]);
+    await pollUntil(() => asked.has(`slow ${name} 0`));
+    const logged = gateway.logLines.length;
+    await run(
+      `create trigger refused before ${event} begin select raise(abort, 'the test refuses it'); end`,
+    );
+    held.resolve();
+    await pollUntil(() =>
+      gateway.logLines.slice(logged).some((line) => line.includes("the test refuses it")),
+    );
+    await run("drop trigger refused");
+    const batch = await ended(made.id);
+    expect(batch).toMatchObject({
+      status: "completed",
+      request_counts: { total: 41, completed: 40, failed: 1 },
+      usage: { total_tokens: 80_000 },
+    });
+    expect(batch.cost).toBeCloseTo(0.08, 9);
+    expect((await usedUsd()) - before).toBeCloseTo(0.08, 9);
+    const output = await linesOf(batch.output_file_id);
+    expect(new Set(output.map(({ custom_id }) => custom_id)).size).toBe(40);
+    expect(new Set(output.map(({ response }) => response?.request_id)).size).toBe(40);
+    expect(output.length).toBe(40);
+    expect((await linesOf(batch.error_file_id)).map((line) => line.custom_id)).toEqual(["wrong"]);
   });
 });
 
