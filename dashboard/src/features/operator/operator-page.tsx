@@ -15,6 +15,7 @@ import {
   Stats,
   Status,
 } from "../../ui/parts.tsx";
+import { wordOf } from "../../lib/words.ts";
 import { Sections } from "../../ui/sections.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Overview, overviewQuery, plansQuery, settingsQuery } from "./api.ts";
@@ -53,7 +54,7 @@ function Glance() {
       }) => (
         <>
           <Stats>
-            <Stat name="Service" value={status} note={`version ${version}`} />
+            <Stat name="Service" value={wordOf(status)} note={`version ${version}`} />
             <Stat
               name="Requests, 30 days"
               value={count(usage.requests)}

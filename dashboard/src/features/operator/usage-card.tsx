@@ -131,7 +131,13 @@ export function ServiceUsageCards() {
       </Card>
       <Card title="Providers, last 30 days" flush>
         <Loaded query={providers} height={200}>
-          {({ data }) => <ByProvider rows={data} />}
+          {({ data }) =>
+            data.length === 0 ? (
+              <Empty>No provider was asked in the last 30 days.</Empty>
+            ) : (
+              <ByProvider rows={data} />
+            )
+          }
         </Loaded>
       </Card>
     </>
