@@ -51,7 +51,7 @@ export const readSuite = (root) =>
 /**
  * Returns the number of processes that run tests beside each other: two for each core, since tests
  * wait for time limits, databases and browsers (six processes on two cores waited for the processor
- * for 95 % of a run, and took a quarter more of it), and fewer where memory is short.
+ * for 95 % of a run, and took an eighth more of it), and fewer where memory is short.
  */
 export const workerCount = (cores = availableParallelism(), bytes = totalmem()) =>
   Math.max(1, Math.min(cores * 2, Math.floor(bytes / workerBytes)));
