@@ -5,7 +5,7 @@ import pickerStyle from "../../ui/picker.module.css";
 import type { Change } from "./filters.tsx";
 import type { ActivityFilters } from "./api.ts";
 
-/** The filters that are chosen from what was used, with their name and what stands for no choice. */
+/** Names of the filters that are chosen from values in use: of the field, of no choice, of all values. */
 export const usedFilters = {
   model: { label: "Model", any: "Any model", all: "models" },
   provider: { label: "Provider", any: "Any provider", all: "providers" },
