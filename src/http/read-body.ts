@@ -131,12 +131,24 @@ const decoder = new TextDecoder();
  * Reads the body as text. Beyond `limitBytes` it is refused without reading on, or without
  * decompressing on.
  */
-export async function readBodyText(
+export function readBodyText(
   request: HttpRequest,
   limitBytes: number,
   { json = false } = {},
 ): Promise<string> {
   const declared = declaredLengthOf(request);
+  const isSmall = declared !== undefined && declared <= Math.min(smallBytesMax, limitBytes);
+  return isSmall && !request.headers.has("content-encoding")
+    ? readWhole(request, declared, () => request.text())
+    : readAnyText(request, limitBytes, { declared, json });
+}
+
+/** Reads a body of any length, which may be compressed. */
+async function readAnyText(
+  request: HttpRequest,
+  limitBytes: number,
+  { declared, json }: { declared: number | undefined; json: boolean },
+): Promise<string> {
   if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
   const whole = wholeLength(declared);
   if (whole !== undefined && decompressorOf(request) === undefined) {
