@@ -36,7 +36,7 @@ import { answerOnce, type IdempotentAnswers } from "./idempotent-answers.ts";
 import { checkAddress } from "./ip-allowlist.ts";
 import { type DoorKeys, doorKeyFor } from "./door-keys.ts";
 import type { Security } from "./open-security.ts";
-import { invalidKey, presentedSecrets } from "./presented-secrets.ts";
+import { bearerSecret, invalidKey, presentedSecrets } from "./presented-secrets.ts";
 
 /** Options of the guard. */
 interface GuardOptions {
@@ -473,13 +473,17 @@ function authenticate(options: {
   const { access } = options.endpoint;
   if (access.open) return anonymousIn(options.context);
   const inQuery = access.keyInQuery ? options.context.query.get("key") : null;
-  const sent = presentedSecrets(options.headers, inQuery);
-  const secrets = sent.length === 0 && options.doorKey !== undefined ? [options.doorKey] : sent;
-  if (secrets.length === 0) {
-    if (access.anonymous) return anonymousIn(options.context);
-    throw missingKey(options.headers, access);
+  const bearer = bearerSecret(options.headers);
+  let credential = bearer === null ? undefined : liveCredential([bearer], options);
+  if (credential === undefined) {
+    const sent = presentedSecrets(options.headers, inQuery);
+    const secrets = sent.length === 0 && options.doorKey !== undefined ? [options.doorKey] : sent;
+    if (secrets.length === 0) {
+      if (access.anonymous) return anonymousIn(options.context);
+      throw missingKey(options.headers, access);
+    }
+    credential = liveCredential(secrets, options);
   }
-  const credential = liveCredential(secrets, options);
   if (credential === undefined) throw invalidKey(options.headers);
   const connection = credential.kind === "llm-key" ? credential.key.connection : undefined;
   if (connection !== undefined && !options.isInner) assertAudience(connection, options.endpoint);

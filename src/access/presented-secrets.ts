@@ -14,16 +14,22 @@ const protocolSecret = (headers: RequestHeaders): string | null =>
     ?.slice(keyProtocol.length) ?? null;
 
 /**
+ * Returns the secret in `Authorization: Bearer`, which nearly all clients send; empty for an
+ * authorization of another type, and null where there is none.
+ */
+export function bearerSecret(headers: RequestHeaders): string | null {
+  const authorization = headers.get("authorization");
+  return authorization === null ? null : (/^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "");
+}
+
+/**
  * Returns the secrets that a request carries in `Authorization: Bearer`, in `x-api-key`, in Google's
  * `x-goog-api-key`, in Azure's `api-key`, and in the query where the endpoint takes it there. An authorization of another
  * type counts as an empty secret.
  */
 export function presentedSecrets(headers: RequestHeaders, inQuery: string | null): string[] {
-  const authorization = headers.get("authorization");
-  const bearer =
-    authorization === null ? null : (/^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? "");
   return [
-    bearer,
+    bearerSecret(headers),
     headers.get("x-api-key"),
     headers.get("x-goog-api-key"),
     headers.get("api-key"),
