@@ -294,21 +294,23 @@ export class GroupCommitQueue implements CommitQueue {
     return taken.splice(0, this.#maxBatchUnits);
   }
 
-  async #writeBatch(): Promise<void> {
+  #writeBatch(): Promise<void> {
     const batch = this.#takeBatch();
     this.#inFlight = batch;
-    try {
-      this.#settle(batch, await this.#writer.write(batch.map((entry) => entry.unit)));
-    } catch (error) {
-      const cause = error instanceof Error ? error : new Error(messageOf(error));
-      this.#settle(
-        batch,
-        batch.map((_, index) => ({ index, error: cause })),
-      );
-    }
+    return this.#writer.write(batch.map(unitOf)).then(
+      (failures) => this.#settle(batch, failures),
+      (thrown: unknown) => {
+        const error = thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+        this.#settle(
+          batch,
+          batch.map((_, index) => ({ index, error })),
+        );
+      },
+    );
   }
 
   #settle(batch: Entry[], failures: readonly UnitFailure[]): void {
+    if (failures.length === 0) return this.#settled(batch);
     const again: Entry[] = [];
     for (const { index, error } of failures) {
       const entry = batch[index];
@@ -322,6 +324,14 @@ export class GroupCommitQueue implements CommitQueue {
     for (const entry of batch) if (!kept.has(entry)) entry.resolve();
     this.#inFlight = [];
     if (again.length > 0) this.#putBack(again);
+    this.#releaseFlushes();
+  }
+
+  /** Settles a batch of which everything was written. */
+  #settled(batch: readonly Entry[]): void {
+    this.#judge(batch, []);
+    for (const { resolve } of batch) resolve();
+    this.#inFlight = [];
     this.#releaseFlushes();
   }
 
@@ -381,6 +391,8 @@ export class GroupCommitQueue implements CommitQueue {
     this.#watchExpiry();
   }
 }
+
+const unitOf = ({ unit }: Entry): PackedUnit => unit;
 
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

@@ -23,13 +23,19 @@ interface Waiter {
   reject: (error: Error) => void;
 }
 
+/** Receives the reply to a batch. */
+interface BatchWaiter {
+  resolve(reply: string): void;
+  reject(error: Error): void;
+}
+
 const noRows: QueryRows = { columns: [], rows: [] };
 
 /** The main thread's end of a database thread. */
 export class DatabaseWorker {
   readonly #worker: Worker;
   readonly #waiters = new Map<number, Waiter>();
-  #batch: { resolve: (reply: string) => void; reject: (error: Error) => void } | undefined;
+  #batch: BatchWaiter | undefined;
   #rest: { over: Promise<void>; resolve: () => void } | undefined;
   #lastId = 0;
   /**
@@ -68,15 +74,13 @@ export class DatabaseWorker {
     return this.#rest?.over;
   }
 
-  /** Sends a batch of this many units as JSON and resolves with the reply; one batch at a time. */
-  applyBatch(json: string, unitCount: number): Promise<string> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure) throw this.#failure;
-      if (restsAfter(unitCount)) this.#beginRest();
-      this.#batch = { resolve, reject };
-      this.#batchesSent += 1;
-      this.#worker.postMessage(json);
-    });
+  /** Sends a batch of this many units as JSON, and calls the waiter once; one batch at a time. */
+  applyBatch(json: string, unitCount: number, waiter: BatchWaiter): void {
+    if (this.#failure) return waiter.reject(this.#failure);
+    if (restsAfter(unitCount)) this.#beginRest();
+    this.#batch = waiter;
+    this.#batchesSent += 1;
+    this.#worker.postMessage(json);
   }
 
   /**
@@ -146,12 +150,12 @@ export class SqliteBatchWriter implements BatchWriter {
     return this.#writer.whenRested();
   }
 
-  async write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
+  write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
     const json = JSON.stringify(units);
-    const reply = await new Promise<string>((resolve, reject) => {
-      this.#turn.whenFree(() => this.#writer.applyBatch(json, units.length).then(resolve, reject));
+    return new Promise((resolve, reject) => {
+      const waiter = { resolve: (reply: string) => resolve(failuresIn(reply)), reject };
+      this.#turn.whenFree(() => this.#writer.applyBatch(json, units.length, waiter));
     });
-    return reply === "" ? noFailures : (JSON.parse(reply) as BatchRefusal[]).map(failureOf);
   }
 
   /** Runs a transaction of its own that changes nothing. */
@@ -163,6 +167,9 @@ export class SqliteBatchWriter implements BatchWriter {
 }
 
 const noFailures: readonly UnitFailure[] = [];
+
+const failuresIn = (reply: string): readonly UnitFailure[] =>
+  reply === "" ? noFailures : (JSON.parse(reply) as BatchRefusal[]).map(failureOf);
 
 const failureOf = ([index, message, code]: BatchRefusal): UnitFailure => ({
   index,
