@@ -170,6 +170,7 @@ interface BudgetLeft {
 const readingsMax = 20;
 
 const none: readonly BudgetLeft[] = [];
+const noneCounted: readonly { counter: Counter; weight: number }[] = [];
 
 /**
  * The spend and the holds that count towards blocking budgets, where one process has the ledger.
@@ -319,9 +320,9 @@ export class BudgetCounters {
     return counter;
   }
 
-  private countersOf(use: BudgetUse): { counter: Counter; weight: number }[] {
+  private countersOf(use: BudgetUse): readonly { counter: Counter; weight: number }[] {
     const counters = this.byWorkspace.get(use.workspaceId);
-    if (counters === undefined) return [];
+    if (counters === undefined) return noneCounted;
     return use.tags().flatMap((each) => {
       const { tag, weight } = weightedTag(each);
       return counters

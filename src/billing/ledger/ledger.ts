@@ -154,7 +154,9 @@ export class Ledger implements LedgerPort {
       byokHeldNano = allowedNano;
     }
     const hold: Hold = {
-      ...use,
+      workspaceId,
+      tags: use.tags,
+      day: use.day,
       keys,
       heldNano,
       byokNano: byokHeldNano,
@@ -316,7 +318,8 @@ export class Ledger implements LedgerPort {
     const hold = this.holds.get(holdId);
     if (hold === undefined) return undefined;
     this.holds.delete(holdId);
-    if (this.holds.size === 0) for (const resolve of this.onceNoHoldIsOpen.splice(0)) resolve();
+    if (this.holds.size === 0 && this.onceNoHoldIsOpen.length > 0)
+      for (const resolve of this.onceNoHoldIsOpen.splice(0)) resolve();
     this.addHeld(hold, -1n);
     return hold;
   }
