@@ -52,8 +52,8 @@ export function decodeFinish(choice: JsonObject): Finish | undefined {
   if (reason === undefined) return undefined;
   const stopSequence = asString(choice.stop_reason) ?? asString(choice.matched_stop);
   if (reason === "stop" && stopSequence) return { reason: "stop_sequence", stopSequence };
-  const explanation = asString(asObject(choice.error)?.message);
-  return { reason, ...(reason === "error" && explanation !== undefined && { explanation }) };
+  const explanation = reason === "error" ? asString(asObject(choice.error)?.message) : undefined;
+  return explanation === undefined ? { reason } : { reason, explanation };
 }
 
 const wordByReason: Readonly<Record<FinishReason, string>> = {
@@ -73,10 +73,9 @@ export function encodeFinish(finish: Finish, options: { legacyFunctions: boolean
     options.legacyFunctions && finish.reason === "tool_calls"
       ? "function_call"
       : wordByReason[finish.reason];
-  return {
-    finish_reason: word,
-    ...(finish.stopSequence !== undefined && { stop_reason: finish.stopSequence }),
-  };
+  return finish.stopSequence === undefined
+    ? { finish_reason: word }
+    : { finish_reason: word, stop_reason: finish.stopSequence };
 }
 
 /** Returns the `error` that accompanies the finish reason of that name. */

@@ -52,18 +52,23 @@ export function decodeResponse(body: unknown, context: DecodeContext = {}): Cano
   const choices = asArray(fields?.choices);
   if (fields === undefined || choices === undefined) throw notAnAnswer(body);
   const id = asString(fields.id) ?? "";
-  return withoutUndefined<CanonicalResponse>({
+  const response: CanonicalResponse = {
     id,
     model: asString(fields.model) ?? "",
     createdAtSeconds: asNumber(fields.created) ?? 0,
     choices: choices.map((choice, ordinal) =>
       decodeChoice(asObject(choice) ?? {}, { ordinal, id, context }),
     ),
-    usage: readUsageOf(fields),
-    serviceTier: asString(fields.service_tier),
-    systemFingerprint: asString(fields.system_fingerprint),
-    extensions: decodeExtensions(fields),
-  });
+  };
+  const usage = readUsageOf(fields);
+  if (usage !== undefined) response.usage = usage;
+  const serviceTier = asString(fields.service_tier);
+  if (serviceTier !== undefined) response.serviceTier = serviceTier;
+  const systemFingerprint = asString(fields.system_fingerprint);
+  if (systemFingerprint !== undefined) response.systemFingerprint = systemFingerprint;
+  const extensions = decodeExtensions(fields);
+  if (extensions !== undefined) response.extensions = extensions;
+  return response;
 }
 
 function notAnAnswer(body: unknown): GatewayError {
@@ -90,21 +95,25 @@ function decodeChoice(
   facts: { ordinal: number; id: string; context: DecodeContext },
 ): Choice {
   const parts = decodeParts(asObject(choice.message) ?? {}, facts);
-  return withoutUndefined<Choice>({
+  const decoded: Choice = {
     index: asNumber(choice.index) ?? facts.ordinal,
     parts,
     finish: reconcileFinish(
       decodeFinish(choice),
       parts.some((part) => part.type === "tool-call"),
     ),
-    logProbabilities: decodeLogProbabilities(choice.logprobs),
-  });
+  };
+  const logProbabilities = decodeLogProbabilities(choice.logprobs);
+  if (logProbabilities !== undefined) decoded.logProbabilities = logProbabilities;
+  return decoded;
 }
 
 function decodeParts(
   message: JsonObject,
   facts: { id: string; context: DecodeContext },
 ): AssistantPart[] {
+  const text = onlyText(message);
+  if (text !== undefined) return text === "" ? [] : [{ type: "text", text }];
   const { leading, beforeCall } = decodeReasoning(message, sealsOf(facts.context.providerId));
   const parts: AssistantPart[] = [...leading.map(withoutField), ...decodeContent(message)];
   const refusal = asString(message.refusal);
@@ -116,6 +125,18 @@ function decodeParts(
     parts.push(...(beforeCall.get(call.id) ?? []).map(withoutField), call);
   return parts;
 }
+
+/** Returns the text of a message that has nothing else, as most have; undefined for any other. */
+function onlyText(message: JsonObject): string | undefined {
+  const { content } = message;
+  if (typeof content !== "string") return undefined;
+  for (const key in message)
+    if (key !== "content" && key !== "role" && !isNothing(message[key])) return undefined;
+  return content;
+}
+
+const isNothing = (value: JsonValue | undefined): boolean =>
+  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 
 /** Removes the name of the field that carried reasoning, which is of no use in an answer. */
 function withoutField(part: AssistantPart): AssistantPart {

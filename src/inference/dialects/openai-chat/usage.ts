@@ -103,14 +103,19 @@ function chatUsage({ usage }: MeteredUsage): Record<string, unknown> {
  * shown.
  */
 export function pricedUsageText(options: {
+  /** The provider's usage as JSON text. */
   original: string | undefined;
+  /** The same as a value, where it was parsed before. */
+  reported?: unknown;
   metered: MeteredUsage;
   chargedNano: bigint;
 }): string {
-  const { original, metered, chargedNano } = options;
+  const { original, reported, metered, chargedNano } = options;
   const usable =
     original !== undefined && original.startsWith("{") && !metered.clamped && !metered.estimated;
-  const base = usable ? withTotals(original, metered) : JSON.stringify(chatUsage(metered));
+  const base = usable
+    ? withTotals(original, { metered, reported })
+    : JSON.stringify(chatUsage(metered));
   const cost = JSON.stringify(usdFromNano(chargedNano));
   // Usage usually has no cost of the provider's, so the charge is appended as its last member.
   if (base.endsWith("}") && base.length > 2 && !base.includes('"cost')) {
@@ -136,13 +141,16 @@ export function pricedUsageText(options: {
  * Returns the provider's usage with the three counts that every chat client reads: some providers
  * name them differently, or send an invalid total.
  */
-function withTotals(text: string, { usage }: MeteredUsage): string {
-  const reported = JSON.parse(text) as Record<string, unknown>;
+function withTotals(
+  text: string,
+  { metered: { usage }, reported }: { metered: MeteredUsage; reported: unknown },
+): string {
+  const written = (reported ?? JSON.parse(text)) as Record<string, unknown>;
   const {
     prompt_tokens: promptReported,
     completion_tokens: completionReported,
     total_tokens: totalReported,
-  } = reported;
+  } = written;
   if (
     isCount(promptReported) &&
     isCount(completionReported) &&
@@ -155,7 +163,7 @@ function withTotals(text: string, { usage }: MeteredUsage): string {
     completion_tokens: completion,
     total_tokens: prompt + completion,
   };
-  const edits = Object.entries(counts).filter(([name, count]) => reported[name] !== count);
+  const edits = Object.entries(counts).filter(([name, count]) => written[name] !== count);
   return editMembers(text, new Map(edits.map(([name, count]) => [name, String(count)])));
 }
 

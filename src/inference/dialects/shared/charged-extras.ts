@@ -65,9 +65,21 @@ export function askedExtras(body: Body): AskedExtras | undefined {
     levels[field] = level;
     isAsked = true;
   }
-  const tools = [...hostedTools(body), ...hostedFields(body)];
+  const tools = mayOfferTools(body) ? [...hostedTools(body), ...hostedFields(body)] : [];
   return isAsked || tools.length > 0 ? { levels, tools } : undefined;
 }
+
+/** The fields in which a request can offer tools of its provider. */
+const offeringFields = [
+  "tools",
+  "web_search_options",
+  "search_parameters",
+  "plugins",
+  "fallbacks",
+] as const;
+
+const mayOfferTools = (body: Body): boolean =>
+  offeringFields.some((field) => isObject(body[field]));
 
 function* hostedTools(body: Body): Generator<HostedTool> {
   const { tools } = body;

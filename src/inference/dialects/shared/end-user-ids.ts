@@ -10,25 +10,21 @@ const userIdOf = (metadata: unknown): unknown =>
   (Object(metadata) as { user_id?: unknown }).user_id;
 
 /** Returns whether a client's request names its user, or a cache, in any dialect. */
-const namesIds = (body: Readonly<Record<string, unknown>>): boolean =>
+export const namesIds = (body: Readonly<Record<string, unknown>>): boolean =>
   idMembers.some((name) => typeof body[name] === "string") ||
   typeof userIdOf(body["metadata"]) === "string";
 
 /**
  * Replaces the ids of a caller's users in a request that the platform's own credential pays for.
  * Workspaces share the account, so equal ids of two of them must not look like one user, nor share
- * a cache. Returns undefined where there is none. With `inMetadata` the upstream reads
+ * a cache. Returns undefined where there is none. The client's request names one (`namesIds`). With `inMetadata` the upstream reads
  * `metadata.user_id`; others keep `metadata` as the caller's own notes.
  */
 export function withScopedIds(
   text: string,
-  {
-    body,
-    inMetadata,
-    scope,
-  }: { body: Readonly<Record<string, unknown>>; inMetadata: boolean; scope: ScopeId },
+  { inMetadata, scope }: { inMetadata: boolean; scope: ScopeId },
 ): { text: string; parts: readonly string[] } | undefined {
-  if (!namesIds(body) || !text.startsWith("{")) return undefined;
+  if (!text.startsWith("{")) return undefined;
   const edits = new Map<string, string>();
   if (inMetadata) {
     const metadata: unknown = JSON.parse(memberText(text, "metadata") ?? "null");

@@ -29,6 +29,7 @@ interface CompletionBody {
   provider?: unknown;
   error?: unknown;
   choices?: unknown;
+  usage?: unknown;
 }
 
 /** The request and the route that a completion answers. */
@@ -49,12 +50,18 @@ export function readCompletion(
   if (!Array.isArray(choices)) return undefined;
   const response = decodeResponse(body, { callSeed: shape.callSeed });
   const broken = response.choices.find(({ finish }) => finish.reason === "error")?.finish;
+  const { upstreamId, metered, outputCharacters, hasContent, spentOnReasoning } =
+    answerFacts(response);
   return {
-    ...answerFacts(response),
+    upstreamId,
+    metered,
+    outputCharacters,
+    hasContent,
+    spentOnReasoning,
     finishReason: writtenFinish(choices),
     render: (shown) => {
       const lacking = lackingMembers(body, { choices, broken, shape, nowSeconds });
-      const rendered = renderCompletion(text, shown, lacking);
+      const rendered = renderCompletion(text, shown, { lacking, reported: body.usage });
       return withProvider(rendered, { named: body.provider, providerId });
     },
   };
@@ -113,7 +120,14 @@ const shownNames = ["id", "model", "usage"] as const;
 function renderCompletion(
   text: string,
   shown: ShownAnswer,
-  lacking: ReadonlyMap<string, string>,
+  {
+    lacking,
+    reported,
+  }: {
+    lacking: ReadonlyMap<string, string>;
+    /** The usage of the text. */
+    reported: unknown;
+  },
 ): string {
   const { metered, chargedNano, fallback } = shown;
   const usual =
@@ -121,7 +135,8 @@ function renderCompletion(
       ? undefined
       : replaceEach(text, shownNames, (index, start, end) => {
           if (index < 2) return JSON.stringify(index === 0 ? shown.id : shown.model);
-          return pricedUsageText({ original: text.slice(start, end), metered, chargedNano });
+          const original = text.slice(start, end);
+          return pricedUsageText({ original, reported, metered, chargedNano });
         });
   return usual ?? renderUnusual(text, shown, lacking);
 }
