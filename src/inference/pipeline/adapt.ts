@@ -1,4 +1,4 @@
-import { type DialectId, dialectIds } from "../canonical/dialect-id.ts";
+import type { DialectId } from "../canonical/dialect-id.ts";
 import { assert, AssertionError } from "../../platform/kernel/assert.ts";
 import { clientDialects, upstreamDialects } from "../dialects/index.ts";
 import { type Provider, routeDialect, type UpstreamRoute } from "../catalog/model.ts";
@@ -118,10 +118,18 @@ function fitted(
   };
 }
 
+const isDialect = (dialect: string): dialect is DialectId =>
+  Object.hasOwn(upstreamDialects, dialect);
+
+/** Returns the chat dialect of a route; undefined where it serves no chat. */
+function dialectIn(route: UpstreamRoute): DialectId | undefined {
+  const dialect = routeDialect(route, "chat");
+  return dialect !== undefined && isDialect(dialect) ? dialect : undefined;
+}
+
 /** Returns the chat dialect that a route is called in. Routes without one are never candidates. */
 export function chatDialectOf(route: UpstreamRoute): DialectId {
-  const dialect = routeDialect(route, "chat");
-  const found = dialectIds.find((id) => id === dialect);
+  const found = dialectIn(route);
   if (found === undefined) throw new AssertionError(`${route.provider.id} serves no chat`);
   return found;
 }
@@ -131,8 +139,7 @@ export function chatDialectOf(route: UpstreamRoute): DialectId {
  * server-sent events.
  */
 export function exceptionFormOf(route: UpstreamRoute): ExceptionForm | undefined {
-  const dialect = routeDialect(route, "chat");
-  const id = dialectIds.find((known) => known === dialect);
+  const id = dialectIn(route);
   // Streams of other surfaces are server-sent events.
   if (id === undefined) return undefined;
   const { binaryStreams, exceptionForm } = upstreamDialects[id];

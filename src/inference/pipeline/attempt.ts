@@ -69,33 +69,37 @@ export async function sendTo(
     totalMs: timeouts.totalMs,
   };
   try {
-    if (call.leg !== undefined)
-      return await judgedByStatus(throughLeg(call.leg, { candidate, adapter }), adapter);
     const { socketTurn: turn } = call;
     if (turn !== undefined && candidate.route.provider.deviations.responsesSocket === true) {
       const sent = { turn, candidate, adapter, timeouts: limits, abortScope };
       const socketed = await throughSocket(deps, sent);
       if (socketed !== undefined) return { ok: true, response: socketed };
     }
-    const { requestText: body, requestParts, requestHeaders, requestBody, requestPath } = adapter;
-    const target = deps.targetOf(candidate.route, {
-      surface: candidate.model.surface,
-      stream,
-      purpose,
-      path: requestPath,
-    });
-    const response = await deps.upstream.send({
-      target,
-      body: requestBody ?? requestParts ?? body,
-      headers:
-        target.signing === undefined
-          ? requestHeaders
-          : await signedHeaders(target.signing, { body, requestHeaders }),
-      connectTimeoutMs: timeouts.connectMs,
-      timeouts: limits,
-      abortScope,
-    });
-    return await judgedByStatus(response, adapter);
+    let response: UpstreamResponse;
+    if (call.leg !== undefined) response = throughLeg(call.leg, { candidate, adapter });
+    else {
+      const { requestText: body, requestParts, requestHeaders, requestBody, requestPath } = adapter;
+      const target = deps.targetOf(candidate.route, {
+        surface: candidate.model.surface,
+        stream,
+        purpose,
+        path: requestPath,
+      });
+      response = await deps.upstream.send({
+        target,
+        body: requestBody ?? requestParts ?? body,
+        headers:
+          target.signing === undefined
+            ? requestHeaders
+            : await signedHeaders(target.signing, { body, requestHeaders }),
+        connectTimeoutMs: timeouts.connectMs,
+        timeouts: limits,
+        abortScope,
+      });
+    }
+    return isSuccess(response)
+      ? { ok: true, response }
+      : { ok: false, failure: await readFailure(response, adapter.answerDeviations) };
   } catch (error) {
     if (error instanceof UpstreamFailure) return { ok: false, failure: classifyTransport(error) };
     throw error;
@@ -108,20 +112,23 @@ export function sendAttempt(
   { candidate, adapter }: { candidate: Candidate; adapter: Adapter },
 ): Promise<Sent> {
   const { deps, call, abortScope } = execution;
+  if (call.files === undefined) return sendTo(deps, { call, candidate, adapter, abortScope });
+  return sendNaming(execution, { candidate, adapter });
+}
+
+/** Sends a request that names files of the workspace. */
+function sendNaming(
+  execution: Execution,
+  { candidate, adapter }: { candidate: Candidate; adapter: Adapter },
+): Promise<Sent> {
+  const { deps, call, abortScope } = execution;
   const send = (sent: Adapter) => sendTo(deps, { call, candidate, adapter: sent, abortScope });
-  if (call.files === undefined) return send(adapter);
   return import("./provider-files/send-with-files.ts").then(({ sendWithFiles }) =>
     sendWithFiles(execution, { candidate, adapter }, send),
   );
 }
 
-async function judgedByStatus(
-  response: UpstreamResponse,
-  { answerDeviations }: Adapter,
-): Promise<Sent> {
-  if (response.status >= 200 && response.status < 300) return { ok: true, response };
-  return { ok: false, failure: await readFailure(response, answerDeviations) };
-}
+const isSuccess = ({ status }: UpstreamResponse): boolean => status >= 200 && status < 300;
 
 /**
  * Returns the headers of one request, including those that authenticate it. Rejects with

@@ -48,28 +48,29 @@ import { type AbortScope, ExchangeBundle } from "../upstream/abort-scope.ts";
  * one answers, and settles. Throws `GatewayError`. Before this function ends in any way, the hold
  * is settled, freed, or handed to the stream that settles it.
  */
-export async function execute(
+export const execute = (
   deps: InferenceDependencies,
   call: InferenceCall,
-): Promise<ServedWhole | ServedStream> {
-  const served = await run(deps, call);
-  assert(served.kind !== "bytes", "an answer of bytes is asked for with executeBytes");
-  return served;
-}
+): Promise<ServedWhole | ServedStream> => run(deps, call, isText);
+
+const isText = (served: Served): served is ServedWhole | ServedStream => served.kind !== "bytes";
 
 /** Runs a request that is answered with bytes, in the same way. Throws `GatewayError`. */
-export async function executeBytes(
+export const executeBytes = (
   deps: InferenceDependencies,
   call: InferenceCall,
-): Promise<ServedBytes> {
-  const served = await run(deps, call);
-  assert(served.kind === "bytes", "every adapter of this surface decodes bytes");
-  return served;
-}
+): Promise<ServedBytes> => run(deps, call, isBytes);
+
+const isBytes = (served: Served): served is ServedBytes => served.kind === "bytes";
 
 type Served = ServedWhole | ServedStream | ServedBytes;
 
-async function run(deps: InferenceDependencies, call: InferenceCall): Promise<Served> {
+/** `isWanted` says whether an answer is of the kind that every adapter of the surface gives. */
+async function run<Wanted extends Served>(
+  deps: InferenceDependencies,
+  call: InferenceCall,
+  isWanted: (served: Served) => served is Wanted,
+): Promise<Wanted> {
   const begun = beginExecution(deps, call);
   const execution = begun instanceof Promise ? await begun : begun;
   try {
@@ -79,7 +80,10 @@ async function run(deps: InferenceDependencies, call: InferenceCall): Promise<Se
       const ready = readyFor(execution, planned);
       if (ready === undefined) continue;
       const served = await attemptOne(execution, ready);
-      if (served !== undefined) return served;
+      if (served !== undefined) {
+        assert(isWanted(served), "every adapter of a surface gives answers of the same kind");
+        return served;
+      }
       if (execution.abortScope.clientGone) await leave(execution, ready.candidate);
       if (!mayGoOn(execution)) break;
     }

@@ -31,7 +31,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
 import { chatDialectOf } from "./adapt.ts";
 import { upstreamDialects } from "../dialects/index.ts";
-import { withScopedIds } from "../dialects/shared/end-user-ids.ts";
+import { namesIds, withScopedIds } from "../dialects/shared/end-user-ids.ts";
 import { prefixName } from "../routing/affinity.ts";
 import type { HealthWindows } from "../routing/health-windows.ts";
 import {
@@ -284,7 +284,12 @@ function planExecution(
   const execution: Execution = {
     deps,
     call,
-    ...plan,
+    requestedModel: plan.requestedModel,
+    viaRouter: plan.viaRouter,
+    losesNothing: plan.losesNothing,
+    inputTokens: plan.inputTokens,
+    candidates: plan.candidates,
+    leftOut: plan.leftOut,
     failed: [],
     heldBack: [],
     notCalled: [],
@@ -304,10 +309,7 @@ function planExecution(
   return holding === undefined ? execution : holding.then(() => execution);
 }
 
-/**
- * Builds the refusal for the time when the database takes no charges: a provider's answer would
- * cost the operator and could not be charged.
- */
+/** Builds the refusal while the database takes no charges: an answer would cost the operator. */
 const stallRefusal = (): GatewayError =>
   new GatewayError(
     "service_unavailable",
@@ -322,10 +324,7 @@ export interface AdaptedRequest {
   outputCap: number | undefined;
 }
 
-/**
- * Adapts the request to a candidate; undefined where the candidate cannot express it or is too
- * expensive, which is noted in the execution.
- */
+/** Adapts the request to a candidate; undefined, and noted, where that is impossible or too dear. */
 export function adapterFor(execution: Execution, candidate: Candidate): AdaptedRequest | undefined {
   const { call, losesNothing, notCalled } = execution;
   try {
@@ -358,8 +357,8 @@ function scoped(
   const { id } = call.caller.workspace;
   if (adapter.withEndUser !== undefined)
     return adapter.withEndUser((endUserId) => deps.scopedId(`${id} ${endUserId}`));
+  if (!namesIds(call.body)) return adapter;
   const options = {
-    body: call.body,
     inMetadata:
       call.surface === "chat" && upstreamDialects[chatDialectOf(route)].userInMetadata === true,
     scope: (endUserId: string) => deps.scopedId(`${id} ${endUserId}`),

@@ -19,6 +19,7 @@ import { needsOf } from "../dialects/shared/requirements.ts";
 import type { AliasFacts } from "../routing/model-aliases.ts";
 import {
   expandedId,
+  hasNames,
   isModelAllowed,
   resolveModel,
   type ResolvedModel,
@@ -139,6 +140,8 @@ function modelIdsOf({ model, models }: InferenceCall["body"]): readonly string[]
 function askedIds(deps: PlanDependencies, call: InferenceCall): readonly string[] {
   const { caller, body } = call;
   const catalog = deps.catalog(caller.workspace.id);
+  const named = modelIdsOf(body);
+  if (!hasNames(catalog)) return named;
   const facts = (): AliasFacts => ({
     key: caller.key,
     headerOf: (name) => call.headerOf?.(name) ?? null,
@@ -147,7 +150,7 @@ function askedIds(deps: PlanDependencies, call: InferenceCall): readonly string[
     random: deps.random,
     mayUse: (id) => isUsable(deps, { id, caller }),
   });
-  const ids = modelIdsOf(body).flatMap((id, place) => {
+  const ids = named.flatMap((id, place) => {
     const expanded = expandedId(catalog, id, facts);
     if (expanded.alias === undefined) return expanded.ids;
     if (place === 0) call.requestedAs = expanded.alias;
@@ -217,15 +220,15 @@ export function trailOf(deps: PlanDependencies, call: InferenceCall): PlanTrail 
     },
     choice === undefined ? deps : withKeysOf(choice, deps),
   );
-  const { candidates, leftOut, emptiedBy, moved, unpriced } = withoutUnpriced(
+  const { candidates, leftOut, unpriced } = withoutUnpriced(
     choice === undefined ? plan : withCredentials(plan, choice),
     requirements,
   );
   return {
     candidates: inDialects(candidates, call),
     leftOut,
-    emptiedBy,
-    moved,
+    emptiedBy: plan.emptiedBy,
+    moved: plan.moved,
     unpriced,
     ids,
     losesNothing,

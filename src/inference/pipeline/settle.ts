@@ -174,9 +174,14 @@ export function withAnswer<Ended extends Settlement & { answer: WholeAnswer }>(
   return { ...ended, rows };
 }
 
-/** Returns the row of a charge without an answer, for requests of the background. */
-const chargedRows = ({ call, rows }: Settlement, posted: PostedCharge): CommitUnit["inserts"] =>
-  rows?.(posted) ?? (call.line === undefined ? [] : [call.line.rowOf(undefined, call)]);
+/** Adds the rows of requests of the background: with their answer, or of a charge without one. */
+function addChargedRows(
+  inserts: CommitUnit["inserts"][number][],
+  { settlement: { call, rows }, posted }: { settlement: Settlement; posted: PostedCharge },
+): void {
+  if (rows !== undefined) inserts.push(...rows(posted));
+  else if (call.line !== undefined) inserts.push(call.line.rowOf(undefined, call));
+}
 
 /** The rows of a settlement, with the record that one of them has. */
 interface SettlementRows extends CommitUnit {
@@ -215,7 +220,8 @@ function post(
         senders.length === 0 && share === undefined
           ? usage
           : [...usage, ...senderAdds(record, senders), ...customerAdds(record)];
-      const inserts = [generationRow(record), ...chargedRows(settlement, posted)];
+      const inserts = [generationRow(record)];
+      addChargedRows(inserts, { settlement, posted });
       if (credential === undefined) return { record, inserts, adds };
       // Counted once, also where the ledger asks for the rows again.
       counted ??= deps.providerKeys.settle(generationId, credential, listedNano);

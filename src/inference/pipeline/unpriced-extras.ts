@@ -23,11 +23,13 @@ export interface Unpriced {
 export function withoutUnpriced(
   plan: RoutePlan,
   requirements: RequestRequirements,
-): RoutePlan & { unpriced: Unpriced | undefined } {
-  if (requirements.extrasAt === undefined) return { ...plan, unpriced: undefined };
+): Pick<RoutePlan, "candidates" | "leftOut"> & { unpriced: Unpriced | undefined } {
+  const { candidates: planned, leftOut: before } = plan;
+  if (requirements.extrasAt === undefined)
+    return { candidates: planned, leftOut: before, unpriced: undefined };
   let found: Unpriced | undefined;
   const leftOut: LeftOut[] = [];
-  const candidates = plan.candidates.filter((candidate) => {
+  const candidates = planned.filter((candidate) => {
     const lacking = unpricedAt(candidate, requirements.extrasAt?.(candidate.route));
     if (lacking === undefined) return true;
     found ??= lacking;
@@ -39,11 +41,9 @@ export function withoutUnpriced(
     });
     return false;
   });
-  if (found === undefined) return { ...plan, unpriced: undefined };
   return {
-    ...plan,
     candidates,
-    leftOut: [...plan.leftOut, ...leftOut],
+    leftOut: [...before, ...leftOut],
     unpriced: candidates.length === 0 ? found : undefined,
   };
 }

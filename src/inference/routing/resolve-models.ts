@@ -191,6 +191,10 @@ interface ExpandedId {
   ids: readonly string[];
 }
 
+/** Returns whether a catalog has names of models that the operator or a workspace gave. */
+export const hasNames = ({ named }: CatalogSnapshot): boolean =>
+  named !== undefined && named.size > 0;
+
 /**
  * Returns the models that an id means in a request: those of the operator's name, with the
  * suffix shortcuts behind it, or else the id itself. Throws `model_unavailable` where no condition
@@ -202,8 +206,7 @@ export function expandedId(
   facts: () => AliasFacts,
 ): ExpandedId {
   const { named } = catalog;
-  if (named === undefined || named.size === 0 || id.includes("/"))
-    return { alias: undefined, ids: [id] };
+  if (named === undefined || id.includes("/")) return { alias: undefined, ids: [id] };
   const exact = id.toLowerCase();
   const asked = nameFor(named, exact) === undefined ? splitShortcuts(exact).base : exact;
   const name = nameFor(named, asked) ?? asked;

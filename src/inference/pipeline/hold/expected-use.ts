@@ -18,12 +18,8 @@ export function expectedUse({
     thoughtBudget,
     choices,
     isUncut: requirements.isUncut === true || (losesNothing && maxOutputTokens !== undefined),
-    ...(requirements.mayUse !== undefined && {
-      mayUse: (part) => requirements.mayUse?.(part) === true,
-    }),
-    ...(requirements.extrasAt !== undefined && {
-      extrasAt: (route) => requirements.extrasAt?.(route),
-    }),
-    ...(requirements.mediaAt !== undefined && { mediaAt: requirements.mediaAt }),
+    mayUse: requirements.mayUse && ((part) => requirements.mayUse?.(part) === true),
+    extrasAt: requirements.extrasAt && ((route) => requirements.extrasAt?.(route)),
+    mediaAt: requirements.mediaAt,
   };
 }

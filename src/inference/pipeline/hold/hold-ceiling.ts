@@ -51,7 +51,7 @@ export interface ExpectedUse {
   /**
    * Returns whether a rarely used part of the usage may occur; absent means that none of those do.
    */
-  mayUse?(part: UsagePart): boolean;
+  mayUse?: ((part: UsagePart) => boolean) | undefined;
   /**
    * Whether the answer must not be shortened: its length follows from the request, or its caller
    * does not want it cut.
@@ -63,9 +63,9 @@ export interface ExpectedUse {
    * Returns what a route is sent that its provider charges beside tokens at the ordinary price;
    * absent where nothing is.
    */
-  extrasAt?(route: UpstreamRoute): SentExtras | undefined;
+  extrasAt?: ((route: UpstreamRoute) => SentExtras | undefined) | undefined;
   /** Returns the pictures and sound of a request at a route; absent on surfaces without them. */
-  mediaAt?(route: UpstreamRoute): MediaUse;
+  mediaAt?: ((route: UpstreamRoute) => MediaUse) | undefined;
 }
 
 /**
@@ -212,7 +212,7 @@ export function holdCeiling(
     const charge = counts(candidate) ? worstCase(candidate, expected) : 0n;
     if (charge > ceiling) ceiling = charge;
   }
-  return nanoUp(ceiling);
+  return ceiling === 0n ? ceiling : nanoUp(ceiling);
 }
 
 /**

@@ -39,10 +39,10 @@ const isUncounted = (candidate: Candidate): boolean => isFree(candidate) && !isO
 
 /**
  * Filters of the candidates that remain when too little is left to hold for all of them, from least
- * to most restrictive.
+ * to most restrictive. The first keeps all of them.
  */
-const fallbackPolicies: readonly ((candidate: Candidate) => boolean)[] = [
-  () => true,
+const fallbackPolicies: readonly (((candidate: Candidate) => boolean) | undefined)[] = [
+  undefined,
   isFree,
   isUncounted,
 ];
@@ -70,7 +70,7 @@ export class HoldSearch {
 
   constructor(execution: Execution) {
     this.execution = execution;
-    this.tried = this.tryOf(fallbackPolicies[0]);
+    this.tried = this.nextTry();
   }
 
   /** Asks the ledger for a hold for the candidates that the present policy lets serve. */
@@ -81,6 +81,7 @@ export class HoldSearch {
     const paid = affordable.filter(isPaid);
     const share =
       ceilingNano > 0n ? shareOf(call, { ledger: deps.ledger, candidates: paid }) : undefined;
+    const { keyId, keyLimit, countsByok } = spendingKeyOf(key);
     return deps.ledger.reserve({
       holdId: call.generationId,
       workspaceId: workspace.id,
@@ -88,7 +89,9 @@ export class HoldSearch {
       byokNano,
       tight: () => tightHold(affordable, { expected, grows, counts: isPaid }),
       byokTight: () => tightHold(affordable, { expected, grows: false, counts: isOnOwnKey }),
-      ...spendingKeyOf(key),
+      keyId,
+      keyLimit,
+      countsByok,
       parent: spendingParentOf(call.caller),
       tags: () => tagsOf(call, { ledger: deps.ledger, candidates: paid, share }),
       admission: call.admission,
@@ -130,7 +133,7 @@ export class HoldSearch {
     const [first] = this.execution.candidates;
     const mayGoOn = first !== undefined && mayServe?.(first) === true;
     if (this.previous !== undefined && !mayGoOn) this.refuseWith(this.previous);
-    else this.tried = this.tryOf(mayServe);
+    else this.tried = this.nextTry();
   }
 
   private refuseWith(refused: Refused): void {
@@ -138,8 +141,9 @@ export class HoldSearch {
     this.refusal = refuse(this.execution, refused);
   }
 
-  private tryOf(mayServe: ((candidate: Candidate) => boolean) | undefined): HoldTry {
+  private nextTry(): HoldTry {
     const { call, candidates } = this.execution;
+    const mayServe = fallbackPolicies[this.policy];
     const affordable = mayServe === undefined ? candidates : candidates.filter(mayServe);
     const expected = expectedUse(this.execution);
     return {

@@ -9,18 +9,36 @@ import type { InferenceCall } from "../inference-call.ts";
 type SentCall = Pick<InferenceCall, "caller" | "customer" | "metadata" | "generationId">;
 type SenderScopes = Pick<LedgerPort, "senderScopesOf" | "windowsOf">;
 
-/** Returns a call as budgets count it, given the candidates that may cost credits. */
-const countedOf = (
-  { caller, customer, metadata, generationId }: SentCall,
-  candidates: readonly Candidate[],
-) => ({
-  caller,
-  customer,
-  metadata,
-  models: candidates.map(({ model }) => model.id),
-  providers: candidates.map(({ route }) => route.provider.id),
-  atMs: timeOfId(generationId),
-});
+/**
+ * A call as budgets count it, given the candidates that may cost credits. Lists are made only where
+ * a budget looks at them.
+ */
+class CountedCall {
+  readonly caller: SentCall["caller"];
+  readonly customer: SentCall["customer"];
+  readonly metadata: SentCall["metadata"];
+  readonly atMs: number;
+  private readonly candidates: readonly Candidate[];
+
+  constructor(
+    { caller, customer, metadata, generationId }: SentCall,
+    candidates: readonly Candidate[],
+  ) {
+    this.caller = caller;
+    this.customer = customer;
+    this.metadata = metadata;
+    this.atMs = timeOfId(generationId);
+    this.candidates = candidates;
+  }
+
+  get models(): string[] {
+    return this.candidates.map(({ model }) => model.id);
+  }
+
+  get providers(): string[] {
+    return this.candidates.map(({ route }) => route.provider.id);
+  }
+}
 
 /**
  * Returns the budget tags that a request counts towards, given the candidates that may cost
@@ -36,7 +54,7 @@ export const tagsOf = (
     candidates: readonly Candidate[];
     share: CustomerShare | undefined;
   },
-): string[] => countedTags(countedOf(call, candidates), parts);
+): string[] => countedTags(new CountedCall(call, candidates), parts);
 
 /** Returns the customer whose plan counts a request, given the candidates that may cost credits. */
 export const shareOf = (
@@ -46,10 +64,12 @@ export const shareOf = (
     candidates,
   }: { ledger: Pick<LedgerPort, "customers">; candidates: readonly Candidate[] },
 ): CustomerShare | undefined =>
-  shareOfRequest(ledger, { caller, customer, models: candidates.map(({ model }) => model.id) });
+  ledger.customers?.isActive(caller.workspace.id) === true
+    ? shareOfRequest(ledger, { caller, customer, models: candidates.map(({ model }) => model.id) })
+    : undefined;
 
 /** Returns the team, the customer, the tags and the periods that the charge of a request counts in. */
 export const sendersOf = (
   call: SentCall,
   { ledger, candidates }: { ledger: SenderScopes; candidates: readonly Candidate[] },
-): readonly Sender[] => countedSenders(countedOf(call, candidates), ledger);
+): readonly Sender[] => countedSenders(new CountedCall(call, candidates), ledger);
