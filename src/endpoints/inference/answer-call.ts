@@ -251,12 +251,16 @@ function servedHeaders(
   served: Served,
   { gathered, endMs }: { gathered: AnswerHeaders; endMs: number },
 ): AnswerHeaders {
-  const { candidate, attempts, fallback, balanceAtAdmissionNano } = served;
+  const { candidate, attempts, fallback, balanceAtAdmissionNano, timing } = served;
+  const { startedMs, firstSendMs } = timing;
   const headers = gathered.copy();
   headers.share(headersOfRoute(candidate));
   if (attempts.length > 1)
     headers.set(names.providerChain, attempts.map(({ provider }) => provider).join("->"));
-  headers.set("server-timing", serverTimingText(timingsOf({ ...served.timing, endMs, attempts })));
+  headers.set(
+    "server-timing",
+    serverTimingText(timingsOf({ startedMs, firstSendMs, endMs, attempts })),
+  );
   if (balanceAtAdmissionNano !== undefined)
     headers.set(names.balanceAtAdmission, String(usdSixDecimals(balanceAtAdmissionNano)));
   if (served.losses.length > 0) headers.set(names.translationLoss, lossText(served.losses));

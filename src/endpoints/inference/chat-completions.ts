@@ -59,12 +59,12 @@ export const chatCompletions = defineEndpoint<ChatServices>({
   headers: inferenceHeaders,
   response: chatCompletionSchema,
   encodeError: openaiChat.encodeError,
-  async handle(context, dependencies) {
+  handle(context, dependencies) {
     return withCall(context, { reader: chatReader, services: dependencies }, (call) =>
       withEarlyStream(
         context,
         { call, dialect: openaiChat, inference: dependencies.inference },
-        async () => answerChat(context, call, dependencies),
+        () => answerChat(context, call, dependencies),
       ),
     );
   },

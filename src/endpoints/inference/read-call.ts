@@ -32,7 +32,7 @@ import { bodyInRun, runNamedIn } from "../runs/run-body.ts";
 import { backgroundLine } from "./answer-call.ts";
 import { conversationOf } from "./conversation-name.ts";
 import { withModelInPath } from "./path-model.ts";
-import { senderOf } from "./request-sender.ts";
+import { customerOf, metadataOf } from "./request-sender.ts";
 
 /**
  * The largest accepted body in bytes; larger ones are refused with 413. It is more than any
@@ -94,7 +94,7 @@ export async function readCall(
   services: CallServices,
 ): Promise<ChatCall> {
   const received = await readReceived(context, { reader, services });
-  const read = await applyPreset(context, { received, reader, services });
+  const read = await readPreset(context, { received, reader, services });
   const { counting, tokensUsed } = beginCounting(context, countedCall(read, { reader, services }));
   if (counting !== undefined) await counting;
   return callOf(context, { services, reader, read, counted: { tokensUsed } });
@@ -107,15 +107,18 @@ export async function withCall<Result>(
   serve: (call: ChatCall) => Promise<Result>,
 ): Promise<Result> {
   const received = await readReceived(context, { reader, services });
-  const work = async (): Promise<Result> => {
-    const read = await applyPreset(context, { received, reader, services });
-    return whileCounted(
+  const serveRead = (read: PresetBody): Promise<Result> =>
+    whileCounted(
       context,
       { ...countedCall(read, { reader, services }), ticket: context.traceId },
       (counted) => serve(callOf(context, { services, reader, read, counted })),
     );
-  };
   const run = runNamedIn(received.body);
+  const caller = context.caller as LlmKeyCaller;
+  if (run === undefined && caller.run === undefined)
+    return serveRead(withPreset(received, { reader, services, caller }));
+  const work = async (): Promise<Result> =>
+    serveRead(await readPreset(context, { received, reader, services }));
   return run === undefined ? work() : services.runs.door.within(context, run, work);
 }
 
@@ -195,15 +198,26 @@ function tokensOfValid(
  * provider is called before they have answered, and the refusal by a full window takes precedence
  * over any other error. Throws `GatewayError`.
  */
-export async function whileCounted<Result>(
+export function whileCounted<Result>(
   context: RequestContext,
   request: CountedRequest,
   serve: (counted: Counted) => Promise<Result>,
 ): Promise<Result> {
   const { counting, tokensUsed } = beginCounting(context, request);
-  if (counting === undefined) return serve({ tokensUsed });
+  return counting === undefined
+    ? serve({ tokensUsed })
+    : serveCounting(serve, { counting, tokensUsed, ticket: request.ticket });
+}
+
+async function serveCounting<Result>(
+  serve: (counted: Counted) => Promise<Result>,
+  {
+    counting,
+    tokensUsed,
+    ticket,
+  }: { counting: Promise<void>; tokensUsed: TokensUsed | undefined; ticket: string | undefined },
+): Promise<Result> {
   counting.catch(() => undefined);
-  const { ticket } = request;
   try {
     if (ticket === undefined) await counting;
     const served = await serve(
@@ -224,8 +238,8 @@ interface PresetBody {
   text: string;
   body: Body;
   presetId: string | undefined;
-  /** What reshaping the body and its preset have lost; absent where nothing was. */
-  losses?: readonly Loss[];
+  /** What reshaping the body and its preset have lost; absent or empty where nothing was. */
+  losses?: readonly Loss[] | undefined;
   /** The files whose contents are in the body; absent where it names none. */
   files?: readonly RequestFile[] | undefined;
 }
@@ -234,14 +248,17 @@ async function readReceived(
   context: RequestContext,
   { reader, services }: { reader: CallReader; services: CallServices },
 ): Promise<SurfaceBody> {
-  const received = reader.received ?? (await readSurfaceBody(context));
+  const received =
+    reader.received ??
+    surfaceBodyOf(context, await readJsonText(context.request, inferenceBodyBytesMax));
   const prepared = reader.prepare?.(received) ?? received;
   if (!prepared.text.includes('"file_id"')) return prepared;
   const { withFileContents } = await import("../files/inline-files.ts");
   return withFileContents(context, { body: prepared.body, files: services.files });
 }
 
-async function applyPreset(
+/** Returns a body as its run changes it, with its preset applied. Throws `GatewayError`. */
+async function readPreset(
   context: RequestContext,
   {
     received,
@@ -250,10 +267,22 @@ async function applyPreset(
   }: { received: SurfaceBody; reader: CallReader; services: CallServices },
 ): Promise<PresetBody> {
   const caller = context.caller as LlmKeyCaller;
-  const isPlain = caller.run === undefined && runNamedIn(received.body) === undefined;
-  const { text: sent, body: written } = isPlain
-    ? received
-    : await bodyInRun(context, received, { deps: services, dialect: reader.dialect });
+  if (caller.run === undefined && runNamedIn(received.body) === undefined)
+    return withPreset(received, { reader, services, caller });
+  const { files } = received;
+  const sent = await bodyInRun(context, received, { deps: services, dialect: reader.dialect });
+  return withPreset({ ...sent, files }, { reader, services, caller });
+}
+
+/** Returns a body in the dialect of its route, with its preset applied. Throws `GatewayError`. */
+function withPreset(
+  { text: sent, body: written, files }: Pick<PresetBody, "text" | "body" | "files">,
+  {
+    reader,
+    services,
+    caller,
+  }: { reader: CallReader; services: CallServices; caller: LlmKeyCaller },
+): PresetBody {
   const reshaped = reader.reshape?.(written);
   const { text, body, preset } = usePreset(services.presets, {
     workspaceId: caller.workspace.id,
@@ -262,16 +291,10 @@ async function applyPreset(
     body: reshaped?.body ?? written,
     providerIdOf: (name) => providerIdIn(services.inference.catalog(), name) ?? name.toLowerCase(),
   });
-  const lost = preset === undefined ? [] : presetLosses(reader.dialect, preset.config);
-  const losses = [...(reshaped?.losses ?? []), ...lost];
-  const { files } = received;
-  return {
-    text,
-    body,
-    presetId: preset?.id,
-    ...(losses.length > 0 && { losses }),
-    ...(files !== undefined && { files }),
-  };
+  if (preset === undefined)
+    return { text, body, presetId: undefined, losses: reshaped?.losses, files };
+  const losses = [...(reshaped?.losses ?? []), ...presetLosses(reader.dialect, preset.config)];
+  return { text, body, presetId: preset.id, losses, files };
 }
 
 /** Returns the settings of a preset that a dialect has no field for. */
@@ -387,14 +410,15 @@ export function originOf(
     forcedProviders: forcedProviders(headers),
     sessionId,
     conversation: conversationOf(body, { headers, sessionId }),
-    ...senderOf(body, headers),
+    customer: customerOf(body, headers),
+    metadata: metadataOf(body),
     origin: headers.get("http-referer") ?? headers.get("referer") ?? undefined,
     appTitle: headers.get("x-title") ?? undefined,
     userAgent: headers.get("user-agent") ?? undefined,
     traceParent: headers.get("traceparent") ?? undefined,
     headerOf: (name) => headers.get(name),
-    ...(background !== undefined && { line: backgroundLine(background, traceId) }),
-    ...(background?.leg !== undefined && { leg: background.leg }),
+    line: background && backgroundLine(background, traceId),
+    leg: background?.leg,
   };
 }
 
@@ -419,14 +443,16 @@ export interface SurfaceBody {
   text: string;
   body: Record<string, unknown>;
   /** The files whose contents are in the body; absent where it names none. */
-  files?: readonly RequestFile[];
+  files?: readonly RequestFile[] | undefined;
 }
 
 /** Reads the body of a request on a surface other than chat. Throws `GatewayError`. */
-export async function readSurfaceBody(context: RequestContext): Promise<SurfaceBody> {
-  const text = await readJsonText(context.request, inferenceBodyBytesMax);
-  return withModelInPath(context, { text, body: parseJsonObject(text) });
-}
+export const readSurfaceBody = async (context: RequestContext): Promise<SurfaceBody> =>
+  surfaceBodyOf(context, await readJsonText(context.request, inferenceBodyBytesMax));
+
+/** Returns the body with this text. Throws `GatewayError` where it is not one JSON object. */
+const surfaceBodyOf = (context: RequestContext, text: string): SurfaceBody =>
+  withModelInPath(context, { text, body: parseJsonObject(text) });
 
 /**
  * Serves a request on a surface other than chat while it is counted (`whileCounted`). `read` reads

@@ -1,5 +1,4 @@
 import type { RequestHeaders } from "../../http/request-context.ts";
-import type { CallOrigin } from "../../inference/pipeline/inference-call.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -12,7 +11,7 @@ export const customerHeaderOf = (headers: RequestHeaders): string | undefined =>
   customerText(headers.get(customerHeader));
 
 /** Returns the end user that a request names: by header, or in the fields of its vendor. */
-const customerOf = (body: Body, headers: RequestHeaders): string | undefined =>
+export const customerOf = (body: Body, headers: RequestHeaders): string | undefined =>
   customerText(headers.get(customerHeader) ?? body["safety_identifier"] ?? body["user"]);
 
 function customerText(named: unknown): string | undefined {
@@ -25,15 +24,7 @@ function customerText(named: unknown): string | undefined {
   return text === "" ? undefined : text.slice(0, subjectCharactersMax).toWellFormed();
 }
 
-/** Returns whom a request is for, as budgets of customers and tags count it. */
-export const senderOf = (
-  body: Body,
-  headers: RequestHeaders,
-): Pick<CallOrigin, "customer" | "metadata"> => ({
-  customer: customerOf(body, headers),
-  metadata: metadataOf(body),
-});
-
-function metadataOf({ metadata }: Body): Body | undefined {
+/** Returns the metadata of a request, whose members budgets may count as tags. */
+export function metadataOf({ metadata }: Body): Body | undefined {
   return typeof metadata === "object" && metadata !== null ? (metadata as Body) : undefined;
 }

@@ -262,7 +262,7 @@ async function answerImages(context: RequestContext, asked: Asked): Promise<Repl
   }
 }
 
-function answerSent(
+async function answerSent(
   context: RequestContext,
   { operation, form, dependencies, sent }: Asked & { sent: MediaBody },
 ): Promise<Reply> {

@@ -104,7 +104,7 @@ async function answerSpeech(
   );
 }
 
-function answerSent(
+async function answerSent(
   context: RequestContext,
   {
     dependencies,

@@ -48,7 +48,7 @@ export const ollamaOpenAiChat = defineEndpoint<ChatServices>({
       withEarlyStream(
         context,
         { call, dialect: openaiChat, inference: dependencies.inference },
-        async () => answerChat(context, call, dependencies),
+        () => answerChat(context, call, dependencies),
       ),
     );
   },

@@ -35,25 +35,37 @@ interface DialogueTurn {
 }
 
 /** Serves a chat call, and runs the tools of MCP servers for its model where it asks for them. */
-export async function answerChat(
+export function answerChat(
   context: RequestContext,
   sent: ChatCall,
-  deps: Pick<
-    Dependencies,
-    | "inference"
-    | "documents"
-    | "upstreamServers"
-    | "toolCalls"
-    | "maxToolRounds"
-    | "search"
-    | "hiddenTurns"
-    | "clock"
-    | "publicUrl"
-  >,
+  deps: ChatParts,
 ): Promise<Reply> {
-  const { call } = asksForParser(sent.body)
-    ? await withParsedFiles(deps, { call: sent, face: chatFiles })
-    : { call: sent };
+  return asksForParser(sent.body)
+    ? withParsedFiles(deps, { call: sent, face: chatFiles }).then(({ call }) =>
+        answerParsedChat(context, call, deps),
+      )
+    : answerParsedChat(context, sent, deps);
+}
+
+/** What answering a chat needs, with tools that run here or without. */
+type ChatParts = Pick<
+  Dependencies,
+  | "inference"
+  | "documents"
+  | "upstreamServers"
+  | "toolCalls"
+  | "maxToolRounds"
+  | "search"
+  | "hiddenTurns"
+  | "clock"
+  | "publicUrl"
+>;
+
+function answerParsedChat(
+  context: RequestContext,
+  call: ChatCall,
+  deps: ChatParts,
+): Promise<Reply> {
   const search = searchToolFor(deps, call);
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   const { n } = call.body;
