@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { buildStorage, type AppTables } from "../src/app/parts/build-storage.ts";
 import { chargeRows } from "../src/billing/ledger/transfer.ts";
 import { generationRow } from "../src/insights/generation-record.ts";
-import { usageAdds } from "../src/insights/usage-rollup.ts";
+import { usageAdds } from "../src/insights/usage/usage-rollup.ts";
 import { newId } from "../src/platform/kernel/ids.ts";
 import type { CommitUnit } from "../src/platform/storage/commit-queue.ts";
 import type { Durability, Storage } from "../src/platform/storage/storage.ts";

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { endpoints } from "../src/endpoints/index.ts";
 import type { Endpoint } from "../src/access/define-endpoint.ts";
 import { fieldWords } from "../src/endpoints/ops/field-words.ts";
-import { openApiDocument } from "../src/http/open-api.ts";
+import { openApiDocument } from "../src/http/open-api/open-api.ts";
 
 /** A part of the document. */
 type Json = Readonly<Record<string, unknown>>;

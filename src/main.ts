@@ -18,9 +18,9 @@ import {
   endOnSignal,
   endWhileStarting,
   reloadOnSignal,
-  SupervisorLine,
   type ProcessPlace,
 } from "./app/process/signals.ts";
+import { SupervisorLine } from "./app/process/supervisor-line.ts";
 import {
   countConnections,
   answerHeadersAt,
@@ -29,7 +29,7 @@ import {
   serveMetrics,
 } from "./http/http-server.ts";
 import { hasPlatformCredential } from "./inference/catalog/model.ts";
-import { balanceOf } from "./billing/ledger/account-book.ts";
+import { balanceOf } from "./billing/ledger/book/account-book.ts";
 import { ConfigurationError } from "./platform/config/configuration-error.ts";
 import { keepPrivate } from "./platform/config/private-files.ts";
 import { readTls, type TlsPair } from "./platform/config/tls-files.ts";

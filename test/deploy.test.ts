@@ -3,11 +3,11 @@ import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "no
 import { join } from "node:path";
 import { parse } from "yaml";
 import {
-  GaugeCell,
   definitionsOf,
   newFamilies,
   noSpenders,
 } from "../src/platform/telemetry/metric-families.ts";
+import { newGauge } from "../src/platform/telemetry/metric-family.ts";
 import { createAuthority } from "./support/certificates.ts";
 import { endProcesses, startProcess, temporaryDirectory } from "./support/process.ts";
 
@@ -29,8 +29,8 @@ const isMissing = (name: string): string => (Bun.which(name) === null ? ` (missi
 describe("metrics in alerts and dashboards exist", () => {
   const zero = (): number => 0;
   const gauges = {
-    requestsInFlight: new GaugeCell(),
-    openStreams: new GaugeCell(),
+    requestsInFlight: newGauge(),
+    openStreams: newGauge(),
     clientConnections: async () => 0,
     bodyBytes: zero,
     bodyBytesMax: zero,

@@ -1,12 +1,12 @@
 import type { AccessRule } from "../http/endpoint.ts";
-import type { HttpRequest, RequestHeaders } from "../http/request-context.ts";
+import type { HttpRequest, RequestHeaders } from "../http/served-request.ts";
 import { coversScope } from "../identity/keys/scopes.ts";
 import {
   sessionCookieOf,
   workspaceHeader,
   type SessionCaller,
-  type SessionReader,
-} from "../identity/people/sessions.ts";
+} from "../identity/people/sign-in/sessions.ts";
+import type { SessionReader } from "../identity/people/sign-in/session-reader.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { RefusedCredentialError } from "./count-request.ts";
 

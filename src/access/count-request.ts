@@ -2,7 +2,7 @@ import type { AnswerHeaders } from "../http/answer-headers.ts";
 import { windowKeysOf, type Caller, type LlmKeyCaller } from "../identity/keys/caller.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { countedAddress } from "../platform/rate-windows/named-windows.ts";
-import type { Quota, QuotaState } from "../platform/rate-windows/quota.ts";
+import type { Quota, QuotaState } from "../platform/rate-windows/quota-counter.ts";
 import {
   narrowedTier,
   type CountOutcome,

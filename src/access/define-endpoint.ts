@@ -11,7 +11,7 @@ import type {
   ManagementKeyCaller,
 } from "../identity/keys/caller.ts";
 import type { Scope } from "../identity/keys/scopes.ts";
-import type { SessionCaller } from "../identity/people/sessions.ts";
+import type { SessionCaller } from "../identity/people/sign-in/sessions.ts";
 
 /** The credentials that may use an endpoint, with the scopes of this service. */
 export type AccessRule = DeclaredAccess<Scope>;

@@ -1,4 +1,4 @@
-import type { HttpRequest } from "../http/request-context.ts";
+import type { HttpRequest } from "../http/served-request.ts";
 import {
   type AddressRange,
   isWithin,

@@ -5,7 +5,8 @@ import {
   type RouterGuard,
   shownPath,
 } from "../http/endpoint.ts";
-import type { RequestHeaders, Answer } from "../http/request-context.ts";
+import type { Answer } from "../http/reply.ts";
+import type { RequestHeaders } from "../http/served-request.ts";
 import type { InnerCall } from "../http/inner-call.ts";
 import {
   type Caller,
@@ -17,12 +18,12 @@ import {
 import type { CredentialDirectory } from "../identity/keys/credential-directory.ts";
 import type { KeyConnection } from "../identity/keys/llm-key-store.ts";
 import { coversScope } from "../identity/keys/scopes.ts";
-import { sessionCookieOf } from "../identity/people/sessions.ts";
+import { sessionCookieOf } from "../identity/people/sign-in/sessions.ts";
 import { brand } from "../platform/kernel/brand.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { admitSession, decidingCookie, type SessionDoor } from "./admit-session.ts";
-import { auditChange, isAudited } from "./audit-log.ts";
+import { auditChange, isAudited } from "./audit/audit-log.ts";
 import {
   countAddress,
   countRefusedCredential,
@@ -33,7 +34,7 @@ import {
 } from "./count-request.ts";
 import type { RequestContext } from "./define-endpoint.ts";
 import { answerOnce, type IdempotentAnswers } from "./idempotent-answers.ts";
-import { checkAddress } from "./ip-allowlist.ts";
+import { checkAddress } from "./allowlist/ip-allowlist.ts";
 import { type DoorKeys, doorKeyFor } from "./door-keys.ts";
 import type { Security } from "./open-security.ts";
 import { bearerSecret, invalidKey, presentedSecrets } from "./presented-secrets.ts";

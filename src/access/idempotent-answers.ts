@@ -1,14 +1,14 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
 import { idempotencyHeader, replayedHeader } from "../http/endpoint.ts";
-import { type Answer, Reply } from "../http/request-context.ts";
+import { type Answer, Reply } from "../http/reply.ts";
 import type { RequestContext } from "./define-endpoint.ts";
 import type { SecretHasher } from "../identity/keys/secret-hasher.ts";
 import { assert } from "../platform/kernel/assert.ts";
 import { dayMs, type Clock } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
-import { actorOf } from "./audit-log.ts";
+import { actorOf } from "./audit/audit-log.ts";
 
 /** Milliseconds for which an answer is repeated: 24 hours, the minimum at Stripe. */
 const idempotencyKeptMs = dayMs;

@@ -1,15 +1,16 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import { AuditChain, type AuditChainTables } from "./audit-chain.ts";
-import { AuditLog, AuditStore, type AuditTables } from "./audit-log.ts";
+import { AuditChain, type AuditChainTables } from "./audit/audit-chain.ts";
+import { AuditLog, type AuditTables } from "./audit/audit-log.ts";
+import { AuditStore } from "./audit/audit-store.ts";
 import {
   IpAllowlist,
-  IpAllowlistEditor,
-  IpAllowlistStore,
   type AllowedRange,
   type IpAllowlistTables,
-} from "./ip-allowlist.ts";
+} from "./allowlist/ip-allowlist.ts";
+import { IpAllowlistEditor } from "./allowlist/ip-allowlist-editor.ts";
+import { IpAllowlistStore } from "./allowlist/ip-allowlist-store.ts";
 import { PrivacyEditor } from "../identity/workspaces/privacy-editor.ts";
 import { PrivacyStore, type PrivacyTables } from "../identity/workspaces/privacy-store.ts";
 import { PrivacyDirectory } from "../identity/workspaces/privacy-directory.ts";

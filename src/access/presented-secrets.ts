@@ -1,4 +1,4 @@
-import type { RequestHeaders } from "../http/request-context.ts";
+import type { RequestHeaders } from "../http/served-request.ts";
 import { RefusedCredentialError } from "./count-request.ts";
 
 /** The prefix of the subprotocol by which browsers send a key (OpenAI, "Realtime API"). */

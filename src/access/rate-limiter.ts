@@ -1,10 +1,10 @@
 import type { Clock } from "../platform/kernel/clock.ts";
+import { minuteWindow, NamedWindows } from "../platform/rate-windows/named-windows.ts";
 import {
-  minuteWindow,
-  NamedWindows,
-  TokenCounter,
-} from "../platform/rate-windows/named-windows.ts";
-import { QuotaCounter, type Quota, type QuotaState } from "../platform/rate-windows/quota.ts";
+  QuotaCounter,
+  type Quota,
+  type QuotaState,
+} from "../platform/rate-windows/quota-counter.ts";
 import type { RateTier } from "./rate-tiers.ts";
 
 /**
@@ -182,4 +182,28 @@ export function narrowedTier(tier: RateTier, perMinuteOverride: number | null): 
   const own = known.get(perMinuteOverride) ?? { ...tier, perMinute: perMinuteOverride };
   known.set(perMinuteOverride, own);
   return own;
+}
+
+/** Counts the tokens of the last 60 seconds by key, for keys with a ceiling (`tpm`). */
+class TokenCounter {
+  private readonly windows: NamedWindows;
+
+  constructor(clock: Clock) {
+    this.windows = new NamedWindows(clock, minuteWindow);
+  }
+
+  /**
+   * Counts the tokens that a request is about to send, unless that would exceed the key's ceiling.
+   */
+  tryReserve(keyId: string, { tokens, perMinute }: { tokens: number; perMinute: number }): boolean {
+    return this.windows.tryAdd(keyId, { limit: perMinute, amount: tokens });
+  }
+
+  /**
+   * Counts tokens that were used, even above the ceiling, since an answer's length is known only
+   * afterwards.
+   */
+  add(keyId: string, tokens: number): void {
+    if (tokens > 0) this.windows.tryAdd(keyId, { limit: Infinity, amount: tokens });
+  }
 }

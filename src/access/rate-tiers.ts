@@ -1,5 +1,5 @@
 import type { PlanId } from "../identity/workspaces/workspace-store.ts";
-import { starterWindow, type Quota } from "../platform/rate-windows/quota.ts";
+import { starterWindow, type Quota } from "../platform/rate-windows/quota-counter.ts";
 
 /** A cap on requests in a sliding window of 60 seconds. */
 export interface RateTier {

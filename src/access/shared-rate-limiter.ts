@@ -1,5 +1,5 @@
 import type { Clock } from "../platform/kernel/clock.ts";
-import { quotaStateOf, quotaWindowSize } from "../platform/rate-windows/quota.ts";
+import { quotaStateOf, quotaWindowSize } from "../platform/rate-windows/quota-counter.ts";
 import { minuteWindow, type WindowSize } from "../platform/rate-windows/named-windows.ts";
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
 import {

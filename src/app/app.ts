@@ -8,7 +8,7 @@ import type { ConverterPoolOptions } from "../documents/converter/converter-pool
 import type { compileRoutes } from "../http/router.ts";
 import type { CatalogChange } from "../inference/catalog/build-catalog.ts";
 import type { CatalogSnapshot } from "../inference/catalog/model.ts";
-import type { HashCost } from "../identity/people/passwords.ts";
+import type { HashCost } from "../identity/people/sign-in/password-hasher.ts";
 import type { RunBackground } from "../inference/responses/job-store.ts";
 import type { BackgroundRunner } from "../inference/responses/background-runner.ts";
 import type { Sandbox } from "../inference/sandbox/sandbox.ts";

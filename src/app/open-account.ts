@@ -1,5 +1,5 @@
 import { commandKeyName, type CommandKey } from "./process/command-socket.ts";
-import type { HashCost } from "../identity/people/passwords.ts";
+import type { HashCost } from "../identity/people/sign-in/password-hasher.ts";
 import type { Kysely } from "kysely";
 import {
   openIdempotentAnswers,

@@ -19,7 +19,7 @@ import { type Clock, minuteMs } from "../platform/kernel/clock.ts";
 import { randomBase62 } from "../platform/kernel/ids.ts";
 import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
 import { PairedParts } from "../platform/shared-state/paired-parts.ts";
-import { keepScript, runKeptMs } from "../platform/shared-state/part-run.ts";
+import { keepScript, runKeptMs } from "../platform/shared-state/run-guard.ts";
 import { SharedChannel } from "../platform/shared-state/shared-channel.ts";
 import { type Leases, SharedLeases } from "../platform/shared-state/shared-leases.ts";
 import type { SharedPart, SharedParts } from "../platform/shared-state/shared-state.ts";

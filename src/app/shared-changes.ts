@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
-import { IpAllowlistStore, type IpAllowlist } from "../access/ip-allowlist.ts";
+import type { IpAllowlist } from "../access/allowlist/ip-allowlist.ts";
+import { IpAllowlistStore } from "../access/allowlist/ip-allowlist-store.ts";
 import { BudgetStore } from "../billing/budgets/budget-store.ts";
 import { ProviderKeyStore } from "../byok/provider-key-store.ts";
 import { PresetStore } from "../identity/presets/preset-store.ts";

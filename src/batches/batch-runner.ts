@@ -15,7 +15,7 @@ import {
 } from "./line-form.ts";
 import { LinePace } from "./line-pace.ts";
 import { type LineResult, type LineStore, resultRow } from "./line-store.ts";
-import { InputReader, type ModelRefusal, readBody } from "./read-input.ts";
+import { InputReader, type ModelRefusal, readBody } from "./input-reader.ts";
 import { type ProviderBatchParts, ProviderBatchRunner } from "./providers/provider-batch-runner.ts";
 import type { ProviderPart } from "./providers/provider-batch-store.ts";
 import { ResultSeal } from "./result-seal.ts";

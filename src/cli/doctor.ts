@@ -15,7 +15,7 @@ import { systemClock } from "../platform/kernel/clock.ts";
 import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
 import type { SharedParts } from "../platform/shared-state/shared-state.ts";
 import { pairingDifference } from "../app/database-pairing.ts";
-import { otherKeyFinding, type Query } from "../access/audit-chain.ts";
+import { otherKeyFinding, type Query } from "../access/audit/audit-chain.ts";
 import type { CommandContext } from "./terminal.ts";
 import {
   checkBooks,

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { version } from "../../package.json";
 import { buildDocumentation } from "../app/parts/build-operations.ts";
-import { staticFiles } from "../documentation/site.ts";
+import { staticFiles } from "../documentation/documentation-site.ts";
 import { type CommandContext, CommandError } from "./terminal.ts";
 
 /** The address of the gateway in examples, as after a first start. */

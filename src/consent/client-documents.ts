@@ -7,7 +7,7 @@ import {
 import { minuteWindow, NamedWindows } from "../platform/rate-windows/named-windows.ts";
 import { brand } from "../platform/kernel/brand.ts";
 import { dayMs, hourMs, type Clock } from "../platform/kernel/clock.ts";
-import { withinTime } from "../platform/kernel/within-time.ts";
+import { withinTime } from "../platform/kernel/time/within-time.ts";
 import { cleanName, isNativeRedirect, redirectProblem, type OauthClient } from "./oauth-clients.ts";
 
 /** The most bytes of a document; the draft recommends 5 kB (section 6.6). */

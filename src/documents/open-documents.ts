@@ -10,7 +10,8 @@ import { DocumentConverter } from "./converter/document-converter.ts";
 import { documentCredentialLookup, type OwnKeyOf } from "./jobs/ask-parser.ts";
 import { DocumentJobStore, type DocumentJobTables } from "./jobs/document-job-store.ts";
 import { DocumentJobRetention } from "./jobs/document-job-retention.ts";
-import { DocumentJobRunner, DocumentJobs } from "./jobs/document-jobs.ts";
+import { DocumentJobs } from "./jobs/document-jobs.ts";
+import { DocumentJobRunner } from "./jobs/document-job-runner.ts";
 
 /** The parts that process documents, ready to start. */
 export interface Documents {

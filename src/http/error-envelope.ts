@@ -1,5 +1,5 @@
 import { errorCatalog, GatewayError, type ErrorCode } from "../platform/kernel/errors.ts";
-import type { RequestHeaders } from "./request-context.ts";
+import type { RequestHeaders } from "./served-request.ts";
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
 import { StorageUnavailableError } from "../platform/storage/storage-error.ts";
 

@@ -1,4 +1,5 @@
-import { pathOf, Reply, type RequestContext } from "./request-context.ts";
+import { pathOf, type RequestContext } from "./request-context.ts";
+import { Reply } from "./reply.ts";
 
 /** Returns a pattern that matches exactly the paths of endpoints, with any value of a parameter. */
 export const patternOf = (paths: readonly string[]): RegExp =>

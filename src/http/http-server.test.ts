@@ -3,8 +3,8 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { RawClient } from "../../test/support/raw-client.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { answerHeadersAt, HttpServer, type CompiledRoutes } from "./http-server.ts";
-import { readBodyText } from "./read-body.ts";
-import { Reply } from "./request-context.ts";
+import { readBodyText } from "./bodies/read-body.ts";
+import { Reply } from "./reply.ts";
 
 const plain = { "content-type": "text/plain" };
 const clock = new FakeClock();

@@ -1,16 +1,10 @@
 import { type Endpoint, idempotencyHeader, type RouterGuard } from "./endpoint.ts";
 import { asGatewayError } from "./error-envelope.ts";
 import type { GatewayError } from "../platform/kernel/errors.ts";
-import { BodyMemory } from "./body-memory.ts";
-import {
-  type Answer,
-  type BackgroundWork,
-  pathOf,
-  Reply,
-  type RequestContext,
-  type RequestServer,
-  ServedRequest,
-} from "./request-context.ts";
+import { BodyMemory } from "./bodies/body-memory.ts";
+import { type BackgroundWork, pathOf, type RequestContext } from "./request-context.ts";
+import { type Answer, Reply } from "./reply.ts";
+import { type RequestServer, ServedRequest } from "./served-request.ts";
 
 /** The values of a query parameter. A list repeats it; undefined omits it. */
 type QueryValue = string | number | boolean | readonly string[] | undefined;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { RawClient } from "../../test/support/raw-client.ts";
 import { HttpServer } from "./http-server.ts";
-import { readBodyText } from "./read-body.ts";
-import { Reply } from "./request-context.ts";
+import { readBodyText } from "./bodies/read-body.ts";
+import { Reply } from "./reply.ts";
 
 const plain = { "content-type": "text/plain" };
 let server: HttpServer;

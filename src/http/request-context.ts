@@ -1,158 +1,11 @@
 import { lowerBrandHeader } from "../platform/kernel/brand.ts";
 import type { BatchLeg } from "../platform/kernel/models/batch-leg.ts";
 import type { CommitUnit } from "../platform/storage/commit-queue.ts";
-import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { AnswerHeaders } from "./answer-headers.ts";
 import type { InnerAnswer, InnerCall } from "./inner-call.ts";
 import { BlockList, isIP } from "node:net";
-import type { BunRequest, Server } from "bun";
-import { BodyMemoryShare, type BodyMemory } from "./body-memory.ts";
-
-/**
- * Request headers by name, in any case. The values of a repeated name are joined (RFC 9110, 5.3).
- */
-export interface RequestHeaders {
-  get(name: string): string | null;
-  has(name: string): boolean;
-}
-
-/** The part of a request that is read here. The platform's `Request` fits, too. */
-export interface HttpRequest {
-  readonly method: string;
-  /** The target with its query: absolute, or from the path on. */
-  readonly url: string;
-  readonly headers: RequestHeaders;
-  /** Aborted when the client leaves. */
-  readonly signal: AbortSignal;
-  /** The body in pieces; null where there is none. */
-  readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null;
-  text(): Promise<string>;
-  arrayBuffer(): Promise<ArrayBuffer | Uint8Array<ArrayBuffer>>;
-}
-
-const noParams: Readonly<Record<string, string>> = {};
-
-/**
- * The platform's own request, without `clone`: bun-types and @types/node declare different results
- * for it, and whether the compiler (TypeScript 7.0.2) notices depends on the order in which it
- * checks files.
- */
-type PlatformRequest = Omit<Request, "clone">;
-
-/** The parts of the receiving server that a request needs. */
-export interface RequestServer {
-  readonly server: Pick<Server<unknown>, "requestIP" | "timeout">;
-  readonly bodyMemory: BodyMemory;
-}
-
-/** Matches headers of a handshake and of one body, which frames do not have. */
-const handshakeHeaders =
-  /^(?:connection|upgrade|sec-websocket-.*|content-.*|transfer-encoding|idempotency-key|expect)$/i;
-
-/** A request that arrived over a connection of this server; it wraps the platform's own request. */
-export class ServedRequest implements HttpRequest {
-  /** The path parameters of the route, decoded. */
-  readonly params: Readonly<Record<string, string>>;
-  /** The memory that its body takes; released when the answer is complete. */
-  readonly memory: BodyMemoryShare;
-  /** Whether the connection ends with the answer, because the rest of the body is not read. */
-  closes = false;
-  private readonly request: PlatformRequest;
-  private readonly from: RequestServer;
-  /** The request that the connection carried: this one, or the one that it was derived from. */
-  private readonly carried: PlatformRequest;
-
-  constructor(
-    request: BunRequest | Request,
-    { server, bodyMemory }: RequestServer,
-    carried: PlatformRequest = request,
-  ) {
-    this.request = request;
-    this.params = "params" in request ? request.params : noParams;
-    this.from = { server, bodyMemory };
-    this.carried = carried;
-    this.memory = new BodyMemoryShare(bodyMemory);
-  }
-
-  /**
-   * Returns a request for another path of this server, as if the same client had sent it over the
-   * same connection.
-   */
-  follow(
-    path: string,
-    { params, ...init }: RequestInit & { params: Readonly<Record<string, string>> },
-  ): ServedRequest {
-    const request = new Request(`http://localhost${path}`, { ...init, signal: this.signal });
-    return new ServedRequest(Object.assign(request, { params }), this.from, this.carried);
-  }
-
-  /**
-   * Returns a function that creates the requests that come as frames, once the connection of this
-   * one is a socket: with the same headers and address, which are read now, and a body each.
-   */
-  framing(): (path: string, frame: { text: string; signal: AbortSignal }) => ServedRequest {
-    const { peerAddress: address } = this;
-    const headers = this.headerEntries().filter(([name]) => !handshakeHeaders.test(name));
-    const origin = `${this.url.startsWith("https:") ? "https" : "http"}://localhost`;
-    const from: RequestServer = {
-      bodyMemory: this.from.bodyMemory,
-      server: {
-        requestIP: () => ({ address, family: "IPv4", port: 0 }),
-        timeout: () => undefined,
-      },
-    };
-    return (path, { text, signal }) => {
-      const body = { method: "POST", headers: new Headers(headers), body: text, signal };
-      return new ServedRequest(
-        Object.assign(new Request(origin + path, body), { params: noParams }),
-        from,
-      );
-    };
-  }
-
-  get method(): string {
-    return this.request.method;
-  }
-
-  get url(): string {
-    return this.request.url;
-  }
-
-  get headers(): RequestHeaders {
-    return this.request.headers;
-  }
-
-  /** Returns every header with its name. */
-  headerEntries(): [name: string, value: string][] {
-    return [...this.request.headers];
-  }
-
-  get signal(): AbortSignal {
-    return this.request.signal;
-  }
-
-  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
-    return this.request.body;
-  }
-
-  /** The address that the connection comes from. */
-  get peerAddress(): string {
-    return this.from.server.requestIP(this.carried as Request)?.address ?? "";
-  }
-
-  text(): Promise<string> {
-    return this.request.text();
-  }
-
-  arrayBuffer(): Promise<ArrayBuffer> {
-    return this.request.arrayBuffer();
-  }
-
-  /** Sets how many seconds the connection may be silent; 0 for no limit. */
-  setIdleSeconds(seconds: number): void {
-    this.from.server.timeout(this.carried as Request, seconds);
-  }
-}
+import type { HttpRequest, ServedRequest } from "./served-request.ts";
+import { Reply, type Answer } from "./reply.ts";
 
 /** The proxies that may name the client: none, every peer, or those in the given ranges (CIDR). */
 export type TrustedProxies = boolean | readonly string[];
@@ -361,10 +214,11 @@ export class RequestContext<Body = unknown, Caller = unknown> {
 
   /** Returns a JSON response with the headers gathered so far. */
   json(body: unknown, options: { status?: number; headers?: Record<string, string> } = {}): Reply {
-    return new Reply(this.isInner ? new JsonValue(body) : JSON.stringify(body), {
+    const reply = {
       status: options.status ?? 200,
       headers: { "content-type": "application/json", ...this.headers, ...options.headers },
-    });
+    };
+    return this.isInner ? Reply.ofValue(body, reply) : new Reply(JSON.stringify(body), reply);
   }
 }
 
@@ -412,82 +266,3 @@ export function ambiguityOf({ headers, url }: ServedRequest): string | undefined
     ? undefined
     : "The request's target is no path.";
 }
-
-interface ReplyOptions {
-  status?: number;
-  headers: Record<string, string> | AnswerHeaders;
-  cookies?: readonly string[];
-}
-
-/**
- * A value that is serialised to JSON once its text is needed. Calls between endpoints take it as it
- * is.
- */
-class JsonValue {
-  readonly value: unknown;
-
-  constructor(value: unknown) {
-    this.value = value;
-  }
-}
-
-/**
- * An answer as this server sends it: a whole text with its length, or frames as they come. A value
- * is serialised when it is first read as text.
- */
-export class Reply {
-  readonly status: number;
-  private readonly answerHeaders: AnswerHeaders;
-  /** The values of `set-cookie`, each a header of its own (RFC 6265, 3). */
-  readonly cookies: readonly string[] | undefined;
-  private content: string | FrameSource | JsonValue;
-
-  constructor(body: string | FrameSource | JsonValue, options: ReplyOptions) {
-    this.content = body;
-    this.status = options.status ?? 200;
-    const { headers } = options;
-    this.answerHeaders = headers instanceof AnswerHeaders ? headers : new AnswerHeaders(headers);
-    this.cookies = options.cookies;
-  }
-
-  /** The answer's headers by lower-case name, with ASCII values as HTTP requires. */
-  get headers(): Record<string, string> {
-    return this.answerHeaders.all;
-  }
-
-  /** Adds headers that all answers share. */
-  share(headers: Readonly<Record<string, string>>): void {
-    this.answerHeaders.share(headers);
-  }
-
-  /** Creates the platform's response, whose body is a text or a stream. */
-  response(body: string | ReadableStream<string>): Response {
-    if (this.cookies === undefined) return this.answerHeaders.response(body, this.status);
-    const headers = new Headers(this.headers);
-    for (const cookie of this.cookies) headers.append("set-cookie", cookie);
-    return new Response(body, { status: this.status, headers });
-  }
-
-  get body(): string | FrameSource {
-    if (this.content instanceof JsonValue) this.content = JSON.stringify(this.content.value);
-    return this.content;
-  }
-
-  /** The value of the answer, where it was not serialised yet. */
-  get unwritten(): JsonValue | undefined {
-    return this.content instanceof JsonValue ? this.content : undefined;
-  }
-}
-
-/**
- * A handler's answer. The platform's `Response` is accepted where that is at hand, such as for a
- * page.
- */
-export type Answer = Reply | Response;
-
-/** Headers that keep every proxy on the way from buffering or changing a stream. */
-export const eventStreamHeaders = {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-} as const;

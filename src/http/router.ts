@@ -2,7 +2,7 @@ import { assert } from "../platform/kernel/assert.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { errorAddress, GatewayError } from "../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../platform/kernel/ids.ts";
-import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./check-body.ts";
+import { checkBody, refuseUnknownFields, refuseUnknownParameters } from "./bodies/check-body.ts";
 import {
   anyOrigin,
   deprecationHeaders,
@@ -19,15 +19,9 @@ import {
   type ErrorEncoder,
   errorHeaders,
 } from "./error-envelope.ts";
-import {
-  ambiguityOf,
-  pathOf,
-  Reply,
-  RequestContext,
-  type ServedRequest,
-  type Answer,
-  type RequestSource,
-} from "./request-context.ts";
+import { ambiguityOf, pathOf, RequestContext, type RequestSource } from "./request-context.ts";
+import { Reply, type Answer } from "./reply.ts";
+import type { ServedRequest } from "./served-request.ts";
 import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
 import {
   answerInBackground,
@@ -39,7 +33,7 @@ import {
   type InnerCall,
   innerRequest,
 } from "./inner-call.ts";
-import { parseJsonObject, readJsonText } from "./read-body.ts";
+import { parseJsonObject, readJsonText } from "./bodies/read-body.ts";
 import { patternOf, withoutFinalSlash } from "./final-slash.ts";
 import { asksForWebSocket, wrongProtocolOf } from "./sockets/handshake.ts";
 

@@ -13,8 +13,8 @@ import {
   type GenerationRange,
 } from "./generation-search.ts";
 import { lowestIdAt } from "./generation-record.ts";
-import { NetworkStore } from "./network-statistics.ts";
-import { sumsSql, UsageStore, type UsageQuery } from "./usage-store.ts";
+import { NetworkStore } from "./network-store.ts";
+import { sumsSql, UsageStore, type UsageQuery } from "./usage/usage-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-bounded-"));
 const path = join(root, "many.db");

@@ -10,7 +10,7 @@ import {
   type GenerationRange,
 } from "./generation-search.ts";
 import { lowestIdAt, timeOfId, type GenerationTables } from "./generation-record.ts";
-import type { UsageTables } from "./usage-rollup.ts";
+import type { UsageTables } from "./usage/usage-rollup.ts";
 
 /** The most buckets of one answer. */
 const bucketsMax = 120;

@@ -10,7 +10,7 @@ import {
   type GenerationRecord,
   type GenerationTables,
 } from "./generation-record.ts";
-import type { UsageTables } from "./usage-rollup.ts";
+import type { UsageTables } from "./usage/usage-rollup.ts";
 
 /**
  * The conditions of a search. A list is met by any of its values; an absent member by every record.

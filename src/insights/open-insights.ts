@@ -7,14 +7,10 @@ import type { ContentTables } from "./archive/content-insert.ts";
 import type { Contents } from "./archive/contents.ts";
 import type { ArchivingTables } from "./archive/outbox.ts";
 import { GenerationFigures } from "./generation-figures.ts";
-import { RecordUsageStore } from "./record-usage.ts";
+import { RecordUsageStore } from "./usage/record-usage-store.ts";
 import { GenerationSearch } from "./generation-search.ts";
-import {
-  GenerationStore,
-  generationRow,
-  type GenerationTables,
-  type GenerationRecord,
-} from "./generation-record.ts";
+import type { GenerationTables } from "./generation-record.ts";
+import { GenerationStore } from "./generation-store.ts";
 import type { RecordMonths } from "./retention.ts";
 import { GenerationSizes } from "./generation-sizes.ts";
 import { HealthEvents, type HealthEventTables } from "./health/health-events.ts";
@@ -29,67 +25,19 @@ import { ProviderStates } from "./health/provider-states.ts";
 import type { RoutedProvider } from "./health/components.ts";
 import { SmokeTests, type SmokePort } from "./health/smoke-tests.ts";
 import { SmokeStore, type SmokeTables } from "./health/smoke-store.ts";
-import { NetworkStatistics, NetworkStore, type DescribeModel } from "./network-statistics.ts";
+import { NetworkStatistics, type DescribeModel } from "./network-statistics.ts";
+import { NetworkStore } from "./network-store.ts";
 import { ServiceRequests } from "./service-requests.ts";
 import { RefusedRequests, type RefusedTables } from "./refused-requests.ts";
-import { ServiceUsageStore } from "./service-usage-store.ts";
-import { usageAdds, type UsageTables } from "./usage-rollup.ts";
-import { UsageStore } from "./usage-store.ts";
-
-/**
- * The most records of one workspace that are written in a minute, so that a client that repeats
- * failing requests cannot fill the disk.
- */
-export const recordsPerMinuteMax = 3_000;
+import { ServiceUsageStore } from "./usage/service-usage-store.ts";
+import type { UsageTables } from "./usage/usage-rollup.ts";
+import { UsageStore } from "./usage/usage-store.ts";
+import { UnsettledRecords } from "./unsettled-records.ts";
 
 /** A workspace's requests of one minute that were counted and left no record. */
 export interface UnrecordedRequests {
   workspaceId: string;
   requests: number;
-}
-
-/**
- * Writes the records of requests without a settlement: failed ones and those answered from a cache.
- * Never waits. Every request is counted; beyond `recordsPerMinuteMax` it leaves no record. While
- * the database takes no commits nothing is written, so that nothing accumulates in memory.
- */
-export class UnsettledRecords {
-  private readonly options: {
-    commits: CommitQueue;
-    clock: Clock;
-    onError(error: unknown): void;
-    onExcess(excess: UnrecordedRequests): void;
-  };
-  private minute = 0;
-  private readonly countByWorkspace = new Map<string, number>();
-
-  constructor(options: UnsettledRecords["options"]) {
-    this.options = options;
-  }
-
-  write(record: GenerationRecord): void {
-    const { commits, onError } = this.options;
-    if (commits.stalled) return;
-    const inserts = this.hasRoom(record.workspaceId) ? [generationRow(record)] : [];
-    commits.commit({ inserts, adds: usageAdds(record) }).catch(onError);
-  }
-
-  private hasRoom(workspaceId: string): boolean {
-    const minute = Math.floor(this.options.clock.nowMs() / minuteMs);
-    if (minute !== this.minute) this.begin(minute);
-    const count = (this.countByWorkspace.get(workspaceId) ?? 0) + 1;
-    this.countByWorkspace.set(workspaceId, count);
-    return count <= recordsPerMinuteMax;
-  }
-
-  private begin(minute: number): void {
-    this.minute = minute;
-    for (const [workspaceId, count] of this.countByWorkspace) {
-      if (count > recordsPerMinuteMax)
-        this.options.onExcess({ workspaceId, requests: count - recordsPerMinuteMax });
-    }
-    this.countByWorkspace.clear();
-  }
 }
 
 /** The tables that insights write and read, beside the generation records. */

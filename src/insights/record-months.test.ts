@@ -23,12 +23,12 @@ import {
 import type { Storage } from "../platform/storage/storage.ts";
 import { isUniqueViolation } from "../platform/storage/storage-error.ts";
 import type { GenerationRecord } from "./generation-record.ts";
-import { GenerationStore } from "./generation-record.ts";
+import { GenerationStore } from "./generation-store.ts";
 import { JobRegistry } from "./health/job-registry.ts";
 import { Retention } from "./retention.ts";
 import { GenerationSizes } from "./generation-sizes.ts";
 import { LogBudget } from "./log-budget.ts";
-import { UsageStore } from "./usage-store.ts";
+import { UsageStore } from "./usage/usage-store.ts";
 
 /** The middle of the month under way (November 2026), and of those before and after it. */
 const middleOf = (monthsLater: number): number => Date.UTC(2026, 10 + monthsLater, 15, 12);

@@ -13,12 +13,13 @@ import {
 import { migratedDatabase } from "../../test/support/postgres.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
-import { GenerationStore, type GenerationRecord } from "./generation-record.ts";
+import type { GenerationRecord } from "./generation-record.ts";
+import { GenerationStore } from "./generation-store.ts";
 import { Retention } from "./retention.ts";
 import { GenerationSizes } from "./generation-sizes.ts";
 import { LogBudget, type LogExcess } from "./log-budget.ts";
 import { JobRegistry } from "./health/job-registry.ts";
-import { UsageStore } from "./usage-store.ts";
+import { UsageStore } from "./usage/usage-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-retention-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

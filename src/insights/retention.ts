@@ -1,7 +1,7 @@
 import { type Clock, dayMs, hourMs } from "../platform/kernel/clock.ts";
-import type { GenerationStore } from "./generation-record.ts";
+import type { GenerationStore } from "./generation-store.ts";
 import type { JobRegistry } from "./health/job-registry.ts";
-import type { UsageStore } from "./usage-store.ts";
+import type { UsageStore } from "./usage/usage-store.ts";
 import type { LogExcess, LogBudget } from "./log-budget.ts";
 
 /** The archive of records, as retention sees it. */

@@ -24,7 +24,7 @@ import { openStorage } from "../platform/storage/open-storage.ts";
 import { BatchCommit, foldWhatIsLeft } from "../platform/storage/sqlite/batch-commit.ts";
 import type { Storage } from "../platform/storage/storage.ts";
 import { generationInsert, type GenerationRecord, isOutage } from "./generation-record.ts";
-import { usageAddStatements } from "./usage-rollup.ts";
+import { usageAddStatements } from "./usage/usage-rollup.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-usage-releases-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

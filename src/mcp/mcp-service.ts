@@ -3,7 +3,7 @@ import { lazily } from "../platform/kernel/keyed-mutex.ts";
 import { ProtocolServer, type BuildServer } from "./protocol-server.ts";
 import type { ToolEndpoint, Tool, ToolContext } from "./tool.ts";
 import { isOperatorsKey, type Caller } from "../identity/keys/caller.ts";
-import type { SessionCaller } from "../identity/people/sessions.ts";
+import type { SessionCaller } from "../identity/people/sign-in/sessions.ts";
 import { coversScope } from "../identity/keys/scopes.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Scope } from "../identity/keys/scopes.ts";
-import { checkBody, refuseUnknownFields } from "../http/check-body.ts";
+import { checkBody, refuseUnknownFields } from "../http/bodies/check-body.ts";
 import type { InnerAnswer, InnerCall } from "../http/inner-call.ts";
 import type { Endpoint } from "../access/define-endpoint.ts";
 

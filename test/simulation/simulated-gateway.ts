@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { AccountBook } from "../../src/billing/ledger/account-book.ts";
+import { AccountBook } from "../../src/billing/ledger/book/account-book.ts";
 import { Ledger } from "../../src/billing/ledger/ledger.ts";
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { withInsights } from "../../src/app/observe.ts";
@@ -7,7 +7,7 @@ import { buildCatalog } from "../../src/inference/catalog/build-catalog.ts";
 import type { InferenceDependencies } from "../../src/inference/pipeline/execution.ts";
 import { execute } from "../../src/inference/pipeline/execute.ts";
 import type { ChatCall } from "../../src/inference/pipeline/inference-call.ts";
-import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
+import { HealthWindows } from "../../src/inference/routing/health/health-windows.ts";
 import { smokePort } from "../../src/inference/pipeline/unbilled-requests.ts";
 import { createTargetLookup } from "../../src/inference/pipeline/upstream-targets.ts";
 import type {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { retryBudgetLimits as budget } from "../../src/inference/routing/retry-budget.ts";
+import { retryBudgetLimits as budget } from "../../src/inference/routing/health/retry-budget.ts";
 import { healthThresholds } from "../../src/insights/health/thresholds.ts";
 import { seeded } from "../support/seeded.ts";
 import { drawFaults, type Fault } from "./faults.ts";

@@ -65,7 +65,7 @@ export const forgetFailuresOf = ({ app }: TestGateway, providerId: string): void
   app.insights.health.clear(providerId);
 
 const quickTools = {
-  // Signing in takes most of the time of many tests; passwords.test.ts pins the real cost.
+  // Signing in takes most of the time of many tests; password-hasher.test.ts pins the real cost.
   passwordCost: { memoryKib: 64, passes: 1 },
   // Upstreams receive no request other than the test's own.
   smoke: {

@@ -19,7 +19,7 @@ import {
   usageAdds,
   usageAddStatements,
   type UsageTables,
-} from "../../src/insights/usage-rollup.ts";
+} from "../../src/insights/usage/usage-rollup.ts";
 
 /** Returns an attempt at a provider, which served unless the changes say otherwise. */
 export const attemptOf = (changes: Partial<AttemptRecord> = {}): AttemptRecord => ({

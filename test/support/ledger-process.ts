@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { AccountBook } from "../../src/billing/ledger/account-book.ts";
+import { AccountBook } from "../../src/billing/ledger/book/account-book.ts";
 import type { SpentBy } from "../../src/billing/budgets/budget-watch.ts";
 import type { BlockingBudgets } from "../../src/billing/budgets/blocking-budgets.ts";
 import { grantInsert, Grants } from "../../src/billing/credits/grants.ts";

@@ -3,7 +3,7 @@ import { CustomerStore } from "../../src/billing/customers/customer-store.ts";
 import type { Customer } from "../../src/billing/customers/customer.ts";
 import { MeterEvents } from "../../src/billing/customers/meter-events.ts";
 import { StripeClient } from "../../src/billing/payments/stripe-client.ts";
-import { customerAdds } from "../../src/insights/usage-rollup.ts";
+import { customerAdds } from "../../src/insights/usage/usage-rollup.ts";
 import type { Clock } from "../../src/platform/kernel/clock.ts";
 import { openInsightStorage, recordOf } from "./generation-records.ts";
 

@@ -14,7 +14,7 @@ import {
   type PlanDependencies,
   type PlanTrail,
 } from "../../src/inference/pipeline/plan-call.ts";
-import { HealthWindows } from "../../src/inference/routing/health-windows.ts";
+import { HealthWindows } from "../../src/inference/routing/health/health-windows.ts";
 import { StickySessions } from "../../src/inference/routing/sticky-sessions.ts";
 import { FakeClock } from "./fake-clock.ts";
 

@@ -5,7 +5,10 @@ import {
   type CatalogSnapshot,
 } from "../../src/inference/catalog/model.ts";
 import type { PlanTrail } from "../../src/inference/pipeline/plan-call.ts";
-import { HealthWindows, type ProviderState } from "../../src/inference/routing/health-windows.ts";
+import {
+  HealthWindows,
+  type ProviderState,
+} from "../../src/inference/routing/health/health-windows.ts";
 import { StickySessions } from "../../src/inference/routing/sticky-sessions.ts";
 import { GatewayError } from "../../src/platform/kernel/errors.ts";
 import { FakeClock } from "./fake-clock.ts";

@@ -4,9 +4,12 @@ import { isProgram, type Finding, type Rule } from "./rule.ts";
 import type { SourceFile } from "./source-tree.ts";
 import { lineOf } from "./syntax-nodes.ts";
 
-/** The name of a class as a file has it: `RetryBudget` stands in `retry-budget.ts`. */
-const fileNameOf = (name: string): string =>
-  name.replace(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, "-").toLowerCase();
+/**
+ * Whether a file has the name of a class: `RetryBudget` stands in `retry-budget.ts`, and
+ * `OpenRouterImport` in `openrouter-import.ts`, since vendors are written as one word.
+ */
+const isNamedAfter = (file: string, name: string): boolean =>
+  file.replaceAll("-", "") === name.toLowerCase();
 
 const isExported = (node: ClassDeclaration): boolean =>
   node.modifiers?.some(({ kind }) => kind === SyntaxKind.ExportKeyword) === true;
@@ -22,7 +25,7 @@ function hiddenClasses(file: SourceFile): Finding[] {
     .filter(isExported)
     .flatMap((node): Finding[] => {
       const name = node.name?.text ?? "a class";
-      if (fileNameOf(name) === own || name.endsWith("Error")) return [];
+      if (isNamedAfter(own, name) || name.endsWith("Error")) return [];
       return [
         { path: file.path, line: lineOf(file.syntax, node), problem: `hides the class ${name}` },
       ];

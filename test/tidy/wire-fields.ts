@@ -157,7 +157,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: ["image_url", "input_audio", "response_format"],
     why: "documents requests for pictures and sound in OpenAPI",
   },
-  "src/inference/surfaces/completion-shaped-chat.ts": {
+  "src/inference/surfaces/completion-shaper.ts": {
     names: ["finish_reason", "top_logprobs"],
     why: "a form of chat, which has its names",
   },

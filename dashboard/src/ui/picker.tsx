@@ -15,7 +15,7 @@ export interface Choice {
   price?: string;
 }
 
-/** Choices under a heading, which an empty text leaves away; as the combobox takes them. */
+/** Choices under a heading, in the form that the combobox takes. An empty heading is not shown. */
 export interface ChoiceGroup {
   value: string;
   items: readonly Choice[];

@@ -1,5 +1,5 @@
 import { openAccount, type Account, type AccountReports } from "../open-account.ts";
-import type { HashCost } from "../../identity/people/passwords.ts";
+import type { HashCost } from "../../identity/people/sign-in/password-hasher.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 import { spanOf, sumOf } from "../../billing/budgets/budget-windows.ts";
@@ -7,7 +7,7 @@ import type { Budget } from "../../billing/budgets/budget.ts";
 import { weightOfMarkup } from "../../billing/customers/customer.ts";
 import type { CustomerSettings } from "../../billing/customers/open-customers.ts";
 import { MeterEvents } from "../../billing/customers/meter-events.ts";
-import { SpendStore } from "../../insights/spend-store.ts";
+import { SpendStore } from "../../insights/usage/spend-store.ts";
 import {
   hasSeveralGateways,
   shareChanges,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ModelRefusal } from "../../batches/read-input.ts";
+import type { ModelRefusal } from "../../batches/input-reader.ts";
 import type { LineOutcome, LineRequest, RunLine } from "../../batches/line-form.ts";
 import { type Batches, openBatches } from "../../batches/open-batches.ts";
 import { buildProviderBatches } from "./build-provider-batches.ts";
@@ -12,10 +12,7 @@ import type { Caller, LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { CatalogModel, CatalogSnapshot } from "../../inference/catalog/model.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
 import { isModelAllowed, resolveModel } from "../../inference/routing/resolve-models.ts";
-import {
-  chatOfCompletion,
-  completionOfChat,
-} from "../../inference/surfaces/completion-shaped-chat.ts";
+import { chatOfCompletion, completionOfChat } from "../../inference/surfaces/completion-shaper.ts";
 import { parseRange } from "../../platform/kernel/network/address-range.ts";
 import { WebhookSender } from "../../platform/notify/webhook-sender.ts";
 import { WebhookSecrets } from "../../platform/notify/webhook-secrets.ts";

@@ -1,5 +1,5 @@
 import type { Dependencies } from "../../endpoints/dependencies.ts";
-import { withDoor } from "../../endpoints/runs/run-door.ts";
+import { withDoor } from "../../endpoints/runs/runs-door.ts";
 import { RouteHistory } from "../../inference/catalog/route-history.ts";
 import { PriceHistory } from "../../inference/catalog/price-history.ts";
 import type { CatalogModel, CatalogSnapshot } from "../../inference/catalog/model.ts";

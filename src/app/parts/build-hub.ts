@@ -3,7 +3,8 @@ import { outputItems, type NewResponse } from "../../inference/responses/stored-
 import type { ResponseStore } from "../../inference/responses/response-store.ts";
 import { messageOf } from "../../mcp/hub/conversation.ts";
 import { Conversations } from "../../mcp/hub/conversations.ts";
-import { openHub, type HubLibrary } from "../../mcp/hub/open-hub.ts";
+import type { HubLibrary } from "../../mcp/hub/hub-library.ts";
+import { openHub } from "../../mcp/hub/open-hub.ts";
 import { SearchIndex } from "../../mcp/hub/search-index.ts";
 import { hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";

@@ -14,10 +14,10 @@ import type {
 } from "../../inference/pipeline/execution.ts";
 import { CallSignatures } from "../../inference/pipeline/stream/call-signatures.ts";
 import type { ContentPort } from "../../inference/pipeline/keep-content.ts";
-import { OpenedRoutes } from "../../inference/pipeline/provider-credentials.ts";
+import { OpenedRoutes } from "../../inference/pipeline/credentials/opened-routes.ts";
 import { KeepAliveTicker } from "../../inference/pipeline/stream/keep-alive-ticker.ts";
-import { HealthWindows } from "../../inference/routing/health-windows.ts";
-import { shareOutages } from "../../inference/routing/shared-outages.ts";
+import { HealthWindows } from "../../inference/routing/health/health-windows.ts";
+import { shareOutages } from "../../inference/routing/health/shared-outages.ts";
 import { StickySessions } from "../../inference/routing/sticky-sessions.ts";
 import { createTargetLookup, isServable } from "../../inference/pipeline/upstream-targets.ts";
 import { UpstreamClient, type UpstreamNetwork } from "../../inference/upstream/upstream-client.ts";

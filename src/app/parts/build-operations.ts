@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { DocumentationSite } from "../../documentation/site.ts";
+import type { DocumentationSite } from "../../documentation/documentation-site.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
 import type { LiveCatalog } from "../live-catalog.ts";
@@ -10,7 +10,7 @@ import type { AppTools } from "../app.ts";
 import type { Dependencies, Operations } from "../../endpoints/dependencies.ts";
 import { endpoints } from "../../endpoints/index.ts";
 import type { Endpoint } from "../../access/define-endpoint.ts";
-import { EndpointPaths } from "../../http/endpoint.ts";
+import { EndpointPaths } from "../../http/endpoint-paths.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
 import { McpService } from "../../mcp/mcp-service.ts";
@@ -175,7 +175,7 @@ const placeOf = ({ version, publicUrl }: AppSettings): DocumentPlace => ({
 /** Returns the OpenAPI document of the endpoint table. */
 async function describeApi(place: DocumentPlace): Promise<Record<string, unknown>> {
   const [{ openApiDocument }, { fieldWords }] = await Promise.all([
-    import("../../http/open-api.ts"),
+    import("../../http/open-api/open-api.ts"),
     import("../../endpoints/ops/field-words.ts"),
   ]);
   const table = endpoints as readonly Endpoint<never>[];
@@ -185,7 +185,7 @@ async function describeApi(place: DocumentPlace): Promise<Record<string, unknown
 /** Builds the documentation site. The code that renders it is loaded on first use. */
 export async function buildDocumentation(place: DocumentPlace): Promise<DocumentationSite> {
   const [{ DocumentationSite: Site }, { tools }, openApi] = await Promise.all([
-    import("../../documentation/site.ts"),
+    import("../../documentation/documentation-site.ts"),
     import("../../mcp/tools/index.ts"),
     describeApi(place),
   ]);

@@ -101,7 +101,7 @@ interface Held {
 const renewMs = hourMs;
 
 /** Holds of the ledger for the lines of batches that providers run, one for each batch. */
-export class LedgerBatchHolds implements BatchHolds {
+class LedgerBatchHolds implements BatchHolds {
   private readonly held = new Map<string, Held>();
   private readonly ledger: LedgerPort;
   private readonly clock: Clock;

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { auditChainInsert } from "../../access/audit-chain.ts";
-import { auditInsert, auditOutcomeInsert } from "../../access/audit-log.ts";
+import { auditChainInsert } from "../../access/audit/audit-chain.ts";
+import { auditInsert, auditOutcomeInsert } from "../../access/audit/audit-log.ts";
 import { grantInsert } from "../../billing/credits/grants.ts";
 import { ledgerAdds, transferInsert } from "../../billing/ledger/transfer.ts";
 import { type PaymentTables, paymentInserts } from "../../billing/payments/payment-store.ts";
@@ -27,10 +27,10 @@ import { contentInsert, type ContentTables } from "../../insights/archive/conten
 import { generationInsert, type GenerationTables } from "../../insights/generation-record.ts";
 import type { InsightTables } from "../../insights/open-insights.ts";
 import { refusedHourAdd } from "../../insights/refused-requests.ts";
-import { usageAddStatements } from "../../insights/usage-rollup.ts";
+import { usageAddStatements } from "../../insights/usage/usage-rollup.ts";
 import type { ConversationTables } from "../../mcp/hub/conversation.ts";
 import type { GrantTables } from "../../mcp/gateway/oauth/grants.ts";
-import type { UpstreamServerTables } from "../../mcp/gateway/server-store.ts";
+import type { UpstreamServerTables } from "../../mcp/gateway/upstream-server-store.ts";
 import type { HubTables } from "../../mcp/hub/entry.ts";
 import type { EntryTables } from "../../operator/entry-store.ts";
 import { ConfigurationError } from "../../platform/config/configuration-error.ts";

@@ -1,7 +1,7 @@
 import type { Subprocess } from "bun";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../platform/kernel/clock.ts";
-import { withinTime } from "../../platform/kernel/within-time.ts";
+import { withinTime } from "../../platform/kernel/time/within-time.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import { mergeExpositions } from "../../platform/telemetry/merge-expositions.ts";
 import {

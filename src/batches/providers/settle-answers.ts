@@ -7,7 +7,7 @@ import { chargedFailure, lineForms, type LineOutcome } from "../line-form.ts";
 import { type LineResult, resultRow } from "../line-store.ts";
 import type { ProviderBatchParts } from "./provider-batch-runner.ts";
 import { accountOf, type BatchPlace } from "./provider-batch-store.ts";
-import { readBody } from "../read-input.ts";
+import { readBody } from "../input-reader.ts";
 import { ResultSeal } from "../result-seal.ts";
 
 /** Answers that are charged at once, and read before they are. */

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
-import type { AccountBook } from "../ledger/account-book.ts";
-import { blockedNano } from "./allocations.ts";
+import type { AccountBook } from "../ledger/book/account-book.ts";
+import { blockedNano } from "./book-allocations.ts";
 
 /** The columns of runs by which their amounts count in their owners. */
 export interface AllocatedTables {

@@ -6,7 +6,7 @@ import type {
   Allocations,
   KeyFigures,
   Release,
-} from "./allocations.ts";
+} from "./book-allocations.ts";
 import type { SpendingKey } from "../ledger/hold-rule.ts";
 import { allocatedScript, allocateScript, figuresScript } from "./allocation-scripts.ts";
 import { forgetScript, keyValues } from "../ledger/shared/ledger-scripts.ts";

@@ -3,7 +3,7 @@ import type {
   RequestCountOutcome,
   RequestCounts,
   SettledRequests,
-} from "./request-counts.ts";
+} from "./book-request-counts.ts";
 import { ledgerScript } from "../ledger/shared/ledger-script.ts";
 import type { SharedAccounts } from "../ledger/shared/shared-accounts.ts";
 

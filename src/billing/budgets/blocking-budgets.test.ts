@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryCommits } from "../../../test/support/memory-commits.ts";
-import { AccountBook, BudgetCounters } from "../ledger/account-book.ts";
+import { AccountBook } from "../ledger/book/account-book.ts";
+import { BudgetCounters } from "../ledger/book/budget-counters.ts";
 import type { ReserveOutcome } from "../ledger/hold-rule.ts";
 import { Ledger } from "../ledger/ledger.ts";
 import { BlockingBudgets } from "./blocking-budgets.ts";

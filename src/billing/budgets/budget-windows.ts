@@ -1,5 +1,5 @@
 import { dayMs } from "../../platform/kernel/clock.ts";
-import { startOfZonedDay, zonedDayOf } from "../../platform/kernel/zoned-days.ts";
+import { startOfZonedDay, zonedDayOf } from "../../platform/kernel/time/zoned-days.ts";
 import { basePeriodOf, eachSubject, periodAt, tagOf, type Budget, type Span } from "./budget.ts";
 
 /** The scope of the sums of budgets in a time zone: one for each of their periods. */

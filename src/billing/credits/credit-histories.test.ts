@@ -18,7 +18,7 @@ import { dayMs } from "../../platform/kernel/clock.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
-import { AccountBook, balanceOf } from "../ledger/account-book.ts";
+import { AccountBook, balanceOf } from "../ledger/book/account-book.ts";
 import { grantInsert, Grants } from "./grants.ts";
 import { GrantStore } from "./grant-store.ts";
 import { LedgerStore, type LedgerTables } from "../ledger/ledger-store.ts";

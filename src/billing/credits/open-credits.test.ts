@@ -7,7 +7,7 @@ import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
-import { AccountBook } from "../ledger/account-book.ts";
+import { AccountBook } from "../ledger/book/account-book.ts";
 import { grantInsert } from "./grants.ts";
 import { LedgerStore, type LedgerTables } from "../ledger/ledger-store.ts";
 import { Ledger } from "../ledger/ledger.ts";

@@ -6,7 +6,7 @@ import { Grants } from "./grants.ts";
 import { GrantStore } from "./grant-store.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { LedgerTables } from "../ledger/ledger-store.ts";
-import { Statements } from "./statement.ts";
+import { Statements } from "./statements.ts";
 import { Withdrawals } from "./withdrawals.ts";
 import { MonthlyCredits } from "./monthly-credits.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryCommits } from "../../../test/support/memory-commits.ts";
-import { AccountBook } from "./account-book.ts";
+import { AccountBook } from "./book/account-book.ts";
 import type { SpendingKey } from "./hold-rule.ts";
 import { Ledger } from "./ledger.ts";
 

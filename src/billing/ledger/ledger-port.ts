@@ -1,10 +1,10 @@
 import type { AdmittedUse, Budget, BudgetScope, CustomerPlans, Sender } from "../budgets/budget.ts";
-import type { AccountBook } from "./account-book.ts";
-import type { Allocations } from "../allocations/allocations.ts";
+import type { AccountBook } from "./book/account-book.ts";
+import type { Allocations } from "../allocations/book-allocations.ts";
 import type { Month } from "./month.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { ReserveOutcome, ReserveRequest } from "./hold-rule.ts";
-import type { RequestCounts, SettledRequests } from "../allocations/request-counts.ts";
+import type { RequestCounts, SettledRequests } from "../allocations/book-request-counts.ts";
 import type { Bucket, TransferKind } from "./transfer.ts";
 
 /** Milliseconds after which `expire` frees a hold. It is longer than any request may run. */

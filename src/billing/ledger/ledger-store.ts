@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import { AccountBook, addFresh } from "./account-book.ts";
+import { AccountBook, addFresh } from "./book/account-book.ts";
 import { type AllocatedTables, loadAllocated } from "../allocations/allocated-rows.ts";
 import { type ClosedTables, transferColumns, type TransferRow } from "./closed/closed-books.ts";
 import type { GrantTables } from "../credits/grant-store.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryCommits } from "../../../test/support/memory-commits.ts";
 import type { CommitOptions, CommitUnit } from "../../platform/storage/commit-queue.ts";
-import { AccountBook, availableOf, balanceOf } from "./account-book.ts";
+import { AccountBook, availableOf, balanceOf } from "./book/account-book.ts";
 import { Ledger } from "./ledger.ts";
 import type { Bucket } from "./transfer.ts";
 

@@ -1,5 +1,5 @@
 import { type Clock, dayMs } from "../../platform/kernel/clock.ts";
-import { PassingMap } from "../../platform/kernel/passing.ts";
+import { PassingMap } from "../../platform/kernel/passing-map.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { AdmittedUse, Budget, BudgetScope, CustomerPlans, Sender } from "../budgets/budget.ts";
 import {
@@ -7,11 +7,11 @@ import {
   addFresh,
   availableOf,
   balanceOf,
-  type BudgetCounters,
   type BudgetUse,
   countedWithin,
   type WorkspaceAccount,
-} from "./account-book.ts";
+} from "./book/account-book.ts";
+import type { BudgetCounters } from "./book/budget-counters.ts";
 import {
   amountToHold,
   type ReserveOutcome,
@@ -29,15 +29,15 @@ import {
   type Taken,
   type Withdrawal,
 } from "./ledger-port.ts";
-import { type Allocations, BookAllocations } from "../allocations/allocations.ts";
+import { type Allocations, BookAllocations } from "../allocations/book-allocations.ts";
 import { monthOf } from "./month.ts";
 import {
   BookRequestCounts,
   type RequestCounts,
   type SettledRequests,
-} from "../allocations/request-counts.ts";
+} from "../allocations/book-request-counts.ts";
 import { chargeRows, creditUnit, splitOverBuckets } from "./transfer.ts";
-import { BookPurse } from "./book-purse.ts";
+import { BookPurse } from "./book/book-purse.ts";
 
 interface Hold extends BudgetUse {
   /**

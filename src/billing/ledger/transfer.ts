@@ -4,7 +4,7 @@ import {
   type CommitUnit,
   recordInsert,
 } from "../../platform/storage/commit-queue.ts";
-import type { WorkspaceAccount } from "./account-book.ts";
+import type { WorkspaceAccount } from "./book/account-book.ts";
 import type { CreditRequest } from "./ledger-port.ts";
 import type { LedgerTables } from "./ledger-store.ts";
 

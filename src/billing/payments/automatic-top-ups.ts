@@ -3,7 +3,7 @@ import { newId } from "../../platform/kernel/ids.ts";
 import type { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
-import { balanceOf } from "../ledger/account-book.ts";
+import { balanceOf } from "../ledger/book/account-book.ts";
 import { monthOf, type Month } from "../ledger/month.ts";
 import { nanoFromCents, quoteOf } from "./cents.ts";
 import type { PaidOrders } from "./paid-orders.ts";

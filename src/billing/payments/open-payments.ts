@@ -10,7 +10,7 @@ import { Checkouts } from "./checkouts.ts";
 import { PaymentRounds } from "./payment-rounds.ts";
 import { Reconciliation } from "./reconciliation.ts";
 import { PaidOrders } from "./paid-orders.ts";
-import { ReversalFollower } from "./reversals.ts";
+import { ReversalFollower } from "./reversal-follower.ts";
 import type { Buyer } from "./orders.ts";
 import { OrderStore } from "./order-store.ts";
 import { PaymentEvents, type EventOutcome, type PaymentEvent } from "./payment-events.ts";

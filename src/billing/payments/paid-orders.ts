@@ -1,6 +1,6 @@
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { nanoFromCents } from "./cents.ts";
-import type { ReversalFollower } from "./reversals.ts";
+import type { ReversalFollower } from "./reversal-follower.ts";
 import {
   documentValues,
   seriesOf,

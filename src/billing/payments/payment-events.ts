@@ -7,7 +7,7 @@ import {
   type Reversal,
   type ReversalFollower,
   type ReversalKind,
-} from "./reversals.ts";
+} from "./reversal-follower.ts";
 import type { Order } from "./orders.ts";
 import { reversalRow, eventRow, type PaymentBooks } from "./payment-store.ts";
 import {

@@ -1,5 +1,5 @@
 import { minuteMs } from "../../platform/kernel/clock.ts";
-import { withinTime } from "../../platform/kernel/within-time.ts";
+import { withinTime } from "../../platform/kernel/time/within-time.ts";
 
 /** Milliseconds between checks of saved cards and of what is owed. */
 const roundMs = minuteMs / 2;

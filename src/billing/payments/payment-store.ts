@@ -1,12 +1,12 @@
 import type { Kysely } from "kysely";
-import { auditEntry, auditOutcome } from "../../access/audit-log.ts";
+import { auditEntry, auditOutcome } from "../../access/audit/audit-log.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import type { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CommitUnit, InsertStatement } from "../../platform/storage/commit-queue.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { PaymentSettings } from "./cents.ts";
-import type { Reversal, ReversalKind, ReversalState, KnownReversal } from "./reversals.ts";
+import type { Reversal, ReversalKind, ReversalState, KnownReversal } from "./reversal-follower.ts";
 import { documentFromRow, type DocumentSeries, type IssuedDocument } from "./orders.ts";
 import type { OrderStore } from "./order-store.ts";
 import type { EventOutcome, PaymentEvent } from "./payment-events.ts";

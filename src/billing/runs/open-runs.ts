@@ -5,7 +5,7 @@ import type { SecretHasher } from "../../identity/keys/secret-hasher.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
-import type { RequestCounts } from "../allocations/request-counts.ts";
+import type { RequestCounts } from "../allocations/book-request-counts.ts";
 import { RunEditor } from "./run-editor.ts";
 import { RunGate } from "./run-gate.ts";
 import { RunReleases } from "./run-releases.ts";

@@ -20,7 +20,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
-import type { AllocationOutcome } from "../allocations/allocations.ts";
+import type { AllocationOutcome } from "../allocations/book-allocations.ts";
 import type { SpendingKey } from "../ledger/hold-rule.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { RunReleases } from "./run-releases.ts";

@@ -6,7 +6,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
-import type { CountedRun, RequestCounts } from "../allocations/request-counts.ts";
+import type { CountedRun, RequestCounts } from "../allocations/book-request-counts.ts";
 import { joinedRun } from "./joined-run.ts";
 import type { RunEditor } from "./run-editor.ts";
 
@@ -159,7 +159,7 @@ const factsOf = ({ id, name, limitNano }: Run): Record<string, unknown> => ({
 });
 
 /** A request in its run. */
-export class RunVisit {
+class RunVisit {
   /** The caller with the run's key. */
   readonly caller: LlmKeyCaller;
   readonly run: Run;
@@ -212,3 +212,5 @@ export class RunVisit {
     });
   }
 }
+
+export type { RunVisit };

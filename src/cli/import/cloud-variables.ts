@@ -1,5 +1,5 @@
 import type { ImportPlan } from "./import-plan.ts";
-import type { SourceNode } from "./source-document.ts";
+import type { SourceNode } from "./source-node.ts";
 
 /** A value that a provider with a cloud account reads from one variable, for all of its models. */
 interface CloudVariable {

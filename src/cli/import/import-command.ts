@@ -13,14 +13,14 @@ import { systemClock } from "../../platform/kernel/clock.ts";
 import { type GatewayApi, withAccount } from "../gateway-api.ts";
 import { type CommandContext, CommandError, type Terminal } from "../terminal.ts";
 import { canBeAlias, ImportPlan } from "./import-plan.ts";
-import { LiteLlmImport } from "./litellm/litellm.ts";
-import { BifrostImport } from "./bifrost/bifrost.ts";
-import { HeliconeImport } from "./helicone.ts";
-import { OpenAiEnvironmentImport } from "./openai-env.ts";
-import { OpenRouterImport } from "./openrouter.ts";
-import { PortkeyImport } from "./portkey.ts";
+import { LiteLlmImport } from "./litellm/litellm-import.ts";
+import { BifrostImport } from "./bifrost/bifrost-import.ts";
+import { HeliconeImport } from "./helicone-import.ts";
+import { OpenAiEnvironmentImport } from "./openai-environment-import.ts";
+import { OpenRouterImport } from "./openrouter-import.ts";
+import { PortkeyImport } from "./portkey-import.ts";
 import { type ImportFinding, SourceDocument } from "./source-document.ts";
-import { TensorZeroImport } from "./tensorzero/tensorzero.ts";
+import { TensorZeroImport } from "./tensorzero/tensorzero-import.ts";
 import { readToml } from "./tensorzero/toml-document.ts";
 
 /** What reads files that are YAML or JSON, by source. */

@@ -1,4 +1,4 @@
-import type { SourceNode } from "./source-document.ts";
+import type { SourceNode } from "./source-node.ts";
 
 /** Parameters of requests that presets set under the same name, with how their value is read. */
 const sameNames: readonly (readonly [string, (part: SourceNode) => unknown])[] = [

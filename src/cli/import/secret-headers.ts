@@ -1,5 +1,5 @@
 import type { ImportPlan } from "./import-plan.ts";
-import type { SourceNode } from "./source-document.ts";
+import type { SourceNode } from "./source-node.ts";
 
 /** Names of headers whose values are secrets. */
 const secretName = /auth|key|token|secret|cookie|password/i;

@@ -1,5 +1,5 @@
 import { isWithin, parseRange } from "../../platform/kernel/network/address-range.ts";
-import type { SourceNode } from "./source-document.ts";
+import type { SourceNode } from "./source-node.ts";
 
 /**
  * Returns a server's address as the configuration can have it; reports what changes. A host whose

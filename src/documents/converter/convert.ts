@@ -1,7 +1,7 @@
 import { joinPages, markdownPages } from "../layout/markdown-of.ts";
 import { scaled, type Fragment } from "../layout/regions-of.ts";
 import {
-  RefusedFile,
+  RefusedFileError,
   loaded,
   type ConversionReport,
   type ConversionTask,
@@ -37,16 +37,16 @@ interface PdfReading {
   onPage(): void;
 }
 
-/** Reads each page: its own text, or a picture of those that have none. Throws `RefusedFile`. */
+/** Reads each page: its own text, or a picture of those that have none. Throws `RefusedFileError`. */
 async function readPdf(
   bytes: Uint8Array,
   { limits, readPicture, onPage }: PdfReading,
 ): Promise<ReadPage[]> {
   const pdf = await openPdf(bytes, { limits });
   const { numPages } = pdf;
-  if (numPages < 1) throw new RefusedFile("The document has no pages.");
+  if (numPages < 1) throw new RefusedFileError("The document has no pages.");
   if (numPages > limits.pagesMax)
-    throw new RefusedFile(
+    throw new RefusedFileError(
       `The document has ${numPages} pages; at most ${limits.pagesMax} can be read.`,
     );
   const pages: ReadPage[] = [];
@@ -60,7 +60,7 @@ async function readPdf(
   await pdf.loadingTask.destroy();
   if (scanned.length > limits.scannedPagesMax) {
     const { scannedPagesMax } = limits;
-    throw new RefusedFile(
+    throw new RefusedFileError(
       `The document has ${scanned.length} pages without text of their own; at most ${scannedPagesMax} can be read.`,
     );
   }
@@ -95,7 +95,7 @@ async function openPdf(
     return await open(new Uint8Array(bytes), options);
   } catch (error) {
     const encrypted = error instanceof Error && error.name === "PasswordException";
-    throw new RefusedFile(
+    throw new RefusedFileError(
       encrypted ? "The document is protected by a password." : "The document is damaged.",
       { cause: error },
     );
@@ -117,7 +117,7 @@ async function openForDrawing(bytes: Uint8Array, limits: ConversionLimits): Prom
 /** Converts an error on a page to the refusal of a damaged document. */
 async function orDamaged<Result>(work: Promise<Result>, number: number): Promise<Result> {
   return work.catch((error: unknown) => {
-    throw new RefusedFile(`Page ${number} of the document is damaged.`, { cause: error });
+    throw new RefusedFileError(`Page ${number} of the document is damaged.`, { cause: error });
   });
 }
 
@@ -125,7 +125,9 @@ async function pageText(pdf: Pdf, number: number): Promise<Fragment[]> {
   const page = await orDamaged(pdf.getPage(number), number);
   const { items } = await orDamaged(page.getTextContent(), number);
   if (items.length > fragmentsMax)
-    throw new RefusedFile(`Page ${number} of the document has more text than a page can hold.`);
+    throw new RefusedFileError(
+      `Page ${number} of the document has more text than a page can hold.`,
+    );
   const { transform } = page.getViewport({ scale: 1 });
   page.cleanup();
   return items.flatMap((item) =>
@@ -172,7 +174,7 @@ async function drawPage(pdf: Pdf, number: number): Promise<{ png: Uint8Array; sc
   const page = await orDamaged(pdf.getPage(number), number);
   const { width, height } = page.getViewport({ scale: 1 });
   if (!(width >= 1 && height >= 1))
-    throw new RefusedFile(`Page ${number} of the document has no size.`);
+    throw new RefusedFileError(`Page ${number} of the document has no size.`);
   const scale = Math.min(renderScale, Math.sqrt(renderPixelsMax / (width * height)));
   const drawn = renderPageAsImage(pdf, number, {
     canvasImport: () => import("@napi-rs/canvas"),
@@ -194,7 +196,7 @@ export async function convert(
     if (task.format === "office") return await officeReport(task);
     return reportOf(await pagesOf({ ...task, format: task.format }, { readPicture, onPage }), task);
   } catch (error) {
-    if (error instanceof RefusedFile) return { kind: "refused", message: error.message };
+    if (error instanceof RefusedFileError) return { kind: "refused", message: error.message };
     throw error;
   }
 }
@@ -206,7 +208,7 @@ async function officeReport({
   const { officeText } = await loaded(import("../office/office-text.ts"));
   const { markdown, pages } = officeText(bytes);
   if (markdown.length > charactersMax)
-    throw new RefusedFile(`The file has more than ${charactersMax} characters of text.`);
+    throw new RefusedFileError(`The file has more than ${charactersMax} characters of text.`);
   return { kind: "converted", markdown, pages };
 }
 
@@ -217,7 +219,7 @@ function reportOf(
   const texts = markdownPages(pages.map((page) => ("jpeg" in page ? [] : page.fragments)));
   const markdown = joinPages(texts);
   if (markdown.length > charactersMax)
-    throw new RefusedFile(`The file has more than ${charactersMax} characters of text.`);
+    throw new RefusedFileError(`The file has more than ${charactersMax} characters of text.`);
   if (!pages.some((page) => "jpeg" in page))
     return { kind: "converted", markdown, pages: pages.length };
   return {
@@ -242,7 +244,7 @@ async function pagesOf(
 /** A page that was read, or its picture where a provider is to read it. */
 type ReadPage = { fragments: Fragment[] } | { jpeg: Uint8Array };
 
-/** Processes a page that is a PNG. Throws `RefusedFile`. */
+/** Processes a page that is a PNG. Throws `RefusedFileError`. */
 type ReadPicture = (png: Uint8Array) => Promise<ReadPage>;
 
 /**

@@ -1,5 +1,9 @@
 import { setPriority } from "node:os";
-import { MissingPart, type ConversionReport, type ConversionTask } from "./converter-messages.ts";
+import {
+  MissingPartError,
+  type ConversionReport,
+  type ConversionTask,
+} from "./converter-messages.ts";
 import { convert } from "./convert.ts";
 import { Recognizer } from "./recognizer.ts";
 
@@ -19,7 +23,7 @@ async function work(task: ConversionTask): Promise<void> {
     report(await convert(task, { recognizer, onPage: () => report({ kind: "progress" }) }));
   } catch (error) {
     const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    report({ kind: error instanceof MissingPart ? "unfit" : "failed", message });
+    report({ kind: error instanceof MissingPartError ? "unfit" : "failed", message });
   }
 }
 

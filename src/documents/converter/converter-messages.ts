@@ -42,19 +42,19 @@ export type ConversionReport =
  * Thrown for a file that cannot be converted, through no fault of the converter; `message` is for
  * the caller.
  */
-export class RefusedFile extends Error {
-  override name = "RefusedFile";
+export class RefusedFileError extends Error {
+  override name = "RefusedFileError";
 }
 
 /** Thrown where this installation lacks a library or its data. */
-export class MissingPart extends Error {
-  override name = "MissingPart";
+export class MissingPartError extends Error {
+  override name = "MissingPartError";
 }
 
-/** Resolves with a loaded part. Rejects with `MissingPart` when it cannot be loaded. */
+/** Resolves with a loaded part. Rejects with `MissingPartError` when it cannot be loaded. */
 export async function loaded<Part>(part: Promise<Part>): Promise<Part> {
   return part.catch((error: unknown) => {
-    throw new MissingPart(String(error), { cause: error });
+    throw new MissingPartError(String(error), { cause: error });
   });
 }
 

@@ -1,6 +1,6 @@
 import {
   loaded,
-  RefusedFile,
+  RefusedFileError,
   type ConversionLimits,
   type FileFormat,
 } from "./converter-messages.ts";
@@ -16,14 +16,14 @@ const png = { compressionLevel: 1 };
 
 /**
  * Returns a picture as PNGs, one for each of its pages: of a useful size, upright, and without
- * transparency. Throws `RefusedFile`.
+ * transparency. Throws `RefusedFileError`.
  */
 export async function normalPictures(
   format: FileFormat,
   bytes: Uint8Array,
   limits: ConversionLimits,
 ): Promise<Uint8Array[]> {
-  if (isCut(format, bytes)) throw new RefusedFile("The picture is cut: its end is missing.");
+  if (isCut(format, bytes)) throw new RefusedFileError("The picture is cut: its end is missing.");
   return format === "tiff"
     ? tiffPages(bytes, limits)
     : [await onWhite(await normalPicture(bytes, limits))];
@@ -41,7 +41,7 @@ async function normalPicture(
     return await picture.png(png).bytes();
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    throw new RefusedFile(
+    throw new RefusedFileError(
       code === "ERR_IMAGE_TOO_MANY_PIXELS" ? tooManyPixels(pixelsMax) : damaged,
       { cause: error },
     );
@@ -80,7 +80,9 @@ async function tiffPages(
   try {
     const { pages = 1 } = await sharp(bytes, options).metadata();
     if (pages > scannedPagesMax)
-      throw new RefusedFile(`The file has ${pages} pages; at most ${scannedPagesMax} can be read.`);
+      throw new RefusedFileError(
+        `The file has ${pages} pages; at most ${scannedPagesMax} can be read.`,
+      );
     const pictures: Uint8Array[] = [];
     for (let page = 0; page < pages; page += 1) {
       const { data, info } = await sharp(bytes, { ...options, page })
@@ -101,10 +103,13 @@ async function tiffPages(
     }
     return pictures;
   } catch (error) {
-    if (error instanceof RefusedFile) throw error;
-    throw new RefusedFile(/pixel limit/i.test(String(error)) ? tooManyPixels(pixelsMax) : damaged, {
-      cause: error,
-    });
+    if (error instanceof RefusedFileError) throw error;
+    throw new RefusedFileError(
+      /pixel limit/i.test(String(error)) ? tooManyPixels(pixelsMax) : damaged,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { medianOf } from "../layout/markdown-of.ts";
 import { scaled, linesOf, regionsOf, type Fragment } from "../layout/regions-of.ts";
-import { RefusedFile, loaded } from "./converter-messages.ts";
+import { RefusedFileError, loaded } from "./converter-messages.ts";
 import { dirname, join } from "node:path";
 import type { Page, RecognizeOptions, Worker } from "tesseract.js";
 
@@ -24,7 +24,7 @@ export class Recognizer {
   private worker: Promise<Worker> | undefined;
 
   /**
-   * Returns the words of a PNG, after turning it upright. Throws `RefusedFile` when the engine
+   * Returns the words of a PNG, after turning it upright. Throws `RefusedFileError` when the engine
    * cannot read it.
    */
   async read(png: Uint8Array): Promise<Fragment[]> {
@@ -63,7 +63,7 @@ export class Recognizer {
     const { data } = await worker
       .recognize(Buffer.from(png), options, { text: false, blocks: true })
       .catch((error: unknown) => {
-        throw new RefusedFile("The picture cannot be read.", { cause: error });
+        throw new RefusedFileError("The picture cannot be read.", { cause: error });
       });
     return { fragments: fragmentsOf(data), rotateRadians: data.rotateRadians ?? 0 };
   }

@@ -1,5 +1,5 @@
 import { unzipSync } from "fflate";
-import { RefusedFile } from "../converter/converter-messages.ts";
+import { RefusedFileError } from "../converter/converter-messages.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { dateStyles, sharedTexts, sheetText } from "./sheet-text.ts";
 import { wordText } from "./word-text.ts";
@@ -17,7 +17,7 @@ const textParts = [
   /^(?:xl|ppt)\/_rels\/[^/]+\.rels$/,
 ];
 
-/** Reads the parts of an archive that hold texts. Throws `RefusedFile`. */
+/** Reads the parts of an archive that hold texts. Throws `RefusedFileError`. */
 function partsOf(bytes: Uint8Array): ReadonlyMap<string, string> {
   let unpacked = 0;
   let count = 0;
@@ -28,15 +28,17 @@ function partsOf(bytes: Uint8Array): ReadonlyMap<string, string> {
         unpacked += originalSize;
         count += 1;
         if (unpacked > unpackedMax || count > partsMax)
-          throw new RefusedFile(`The file is larger than ${unpackedMax} bytes when unpacked.`);
+          throw new RefusedFileError(`The file is larger than ${unpackedMax} bytes when unpacked.`);
         return true;
       },
     });
     const decoder = new TextDecoder();
     return new Map(Object.entries(files).map(([name, part]) => [name, decoder.decode(part)]));
   } catch (error) {
-    if (error instanceof RefusedFile) throw error;
-    throw new RefusedFile("The file is damaged: its archive cannot be read.", { cause: error });
+    if (error instanceof RefusedFileError) throw error;
+    throw new RefusedFileError("The file is damaged: its archive cannot be read.", {
+      cause: error,
+    });
   }
 }
 
@@ -112,7 +114,7 @@ function workbookText(parts: ReadonlyMap<string, string>): { markdown: string; p
 
 /**
  * Returns the text of a Word document, an Excel workbook or a PowerPoint presentation as Markdown,
- * with the number of its sheets or slides. Throws `RefusedFile` for every other archive.
+ * with the number of its sheets or slides. Throws `RefusedFileError` for every other archive.
  */
 export function officeText(bytes: Uint8Array): { markdown: string; pages: number } {
   const parts = partsOf(bytes);
@@ -120,7 +122,7 @@ export function officeText(bytes: Uint8Array): { markdown: string; pages: number
   if (document !== undefined) return { markdown: wordText(document), pages: 1 };
   if (parts.has("xl/workbook.xml")) return workbookText(parts);
   if (!parts.has("ppt/presentation.xml"))
-    throw new RefusedFile(
+    throw new RefusedFileError(
       "The file is no Word document, Excel workbook or PowerPoint presentation.",
     );
   const index = "ppt/presentation.xml";

@@ -2,8 +2,11 @@ import { z } from "zod";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
-import { passwordCharactersMax, passwordCharactersMin } from "../../identity/people/passwords.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import {
+  passwordCharactersMax,
+  passwordCharactersMin,
+} from "../../identity/people/sign-in/password-bounds.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { lazily } from "../../http/endpoint.ts";

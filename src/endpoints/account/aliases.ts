@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { checkBody, refuseUnknownFields } from "../../http/check-body.ts";
+import { checkBody, refuseUnknownFields } from "../../http/bodies/check-body.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";

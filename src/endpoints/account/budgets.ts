@@ -12,12 +12,12 @@ import {
   type Budget,
 } from "../../billing/budgets/budget.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { Answer } from "../../http/request-context.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
-import { isTimeZone } from "../../platform/kernel/zoned-days.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { isTimeZone } from "../../platform/kernel/time/zoned-days.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { lazily } from "../../http/endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {

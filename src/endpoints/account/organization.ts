@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { checkBody } from "../../http/check-body.ts";
-import { mailOutcomes, type Invitation } from "../../identity/people/invitations.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
+import { mailOutcomes, type Invitation } from "../../identity/people/links/invitations.ts";
 import { roles, scopesOf } from "../../identity/people/organizations.ts";
 import {
   keysMadeBy,
@@ -12,7 +12,7 @@ import {
 } from "../../identity/workspaces/revoke-credentials.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,

@@ -1,9 +1,13 @@
 import { z } from "zod";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { NarrowedKey } from "../../identity/keys/management-keys.ts";
-import type { Invitation } from "../../identity/people/invitations.ts";
+import type { Invitation } from "../../identity/people/links/invitations.ts";
 import { roles, type Member, type Organization } from "../../identity/people/organizations.ts";
-import type { Person, SessionCaller, SessionRecord } from "../../identity/people/sessions.ts";
+import type {
+  Person,
+  SessionCaller,
+  SessionRecord,
+} from "../../identity/people/sign-in/sessions.ts";
 import type { MadeKeys } from "../../identity/workspaces/revoke-credentials.ts";
 import { planIds, type Workspace } from "../../identity/workspaces/workspace-store.ts";
 

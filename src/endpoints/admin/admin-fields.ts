@@ -2,7 +2,7 @@ import { z } from "zod";
 import { requireOperator } from "../../identity/keys/caller.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
-import type { DayRange } from "../../insights/service-usage-store.ts";
+import type { DayRange } from "../../insights/usage/service-usage-store.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";

@@ -1,5 +1,5 @@
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import type { UsageLine } from "../../insights/usage-store.ts";
+import type { UsageLine } from "../../insights/usage/usage-store.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { usageObject, usageOf, usageSchema } from "../insights/analytics.ts";
 import { analyticsQueries, readUsageQuery } from "../insights/analytics-query.ts";

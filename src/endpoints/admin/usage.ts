@@ -1,8 +1,12 @@
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import type { DayRange, ServiceSums, UncollectedSums } from "../../insights/service-usage-store.ts";
+import type {
+  DayRange,
+  ServiceSums,
+  UncollectedSums,
+} from "../../insights/usage/service-usage-store.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies, GatewayNode } from "../dependencies.ts";

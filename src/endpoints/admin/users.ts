@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Organization } from "../../identity/people/organizations.ts";
-import type { SessionRecord } from "../../identity/people/sessions.ts";
+import type { SessionRecord } from "../../identity/people/sign-in/sessions.ts";
 import type { SignInWays, UserRecord } from "../../identity/people/user-store.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";

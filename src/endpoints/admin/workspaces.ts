@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { checkAddress } from "../../access/ip-allowlist.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkAddress } from "../../access/allowlist/ip-allowlist.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { planIds, type Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";

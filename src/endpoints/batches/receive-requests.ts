@@ -1,9 +1,9 @@
 import type { RequestContext } from "../../access/define-endpoint.ts";
-import { linesMax } from "../../batches/read-input.ts";
+import { linesMax } from "../../batches/input-reader.ts";
 import type { StoredObject } from "../../files/object-store.ts";
 import type { Files } from "../../files/open-files.ts";
 import { idempotencyHeader } from "../../http/endpoint.ts";
-import { decompressorOf, readBodyBytes } from "../../http/read-body.ts";
+import { decompressorOf, readBodyBytes } from "../../http/bodies/read-body.ts";
 import { bodyPieces } from "../../http/uploads/body-pieces.ts";
 import { ListEntries } from "../../http/uploads/list-entries.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { isServable } from "../../inference/pipeline/upstream-targets.ts";
@@ -10,7 +10,7 @@ import {
   type ModelCondition,
   type ScorePart,
 } from "../../inference/catalog/recommend-models.ts";
-import type { HealthWindows } from "../../inference/routing/health-windows.ts";
+import type { HealthWindows } from "../../inference/routing/health/health-windows.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   routeHealth,

@@ -4,7 +4,7 @@ import { lazily } from "../../http/endpoint.ts";
 import { routedCaller, type Caller } from "../../identity/keys/caller.ts";
 import { routePricing } from "../../inference/catalog/model-object.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
-import { CredentialChoice } from "../../inference/pipeline/provider-credentials.ts";
+import { CredentialChoice } from "../../inference/pipeline/credentials/credential-choice.ts";
 import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
 import type { Candidate, ProviderFilter } from "../../inference/routing/candidate.ts";
 import { planRoute } from "../../inference/routing/plan-route.ts";

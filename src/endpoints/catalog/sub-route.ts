@@ -1,6 +1,6 @@
 import { modelObject, type ModelObject } from "../../inference/catalog/model-object.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { Answer } from "../../http/request-context.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { routedCaller, type Caller } from "../../identity/keys/caller.ts";
 import { noPrivacy } from "../../identity/workspaces/privacy.ts";
@@ -10,8 +10,8 @@ import {
   type UpstreamRoute,
   type CatalogSnapshot,
 } from "../../inference/catalog/model.ts";
-import { CredentialChoice } from "../../inference/pipeline/provider-credentials.ts";
-import type { HealthWindows } from "../../inference/routing/health-windows.ts";
+import { CredentialChoice } from "../../inference/pipeline/credentials/credential-choice.ts";
+import type { HealthWindows } from "../../inference/routing/health/health-windows.ts";
 import {
   findModel,
   isModelAllowed,

@@ -1,5 +1,5 @@
 import { scopesOf, type Role } from "../../identity/people/organizations.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { coversScope, type Scope } from "../../identity/keys/scopes.ts";
 import type { LimitReset } from "../../identity/keys/llm-key-store.ts";
 import { bundles, narrowedScopes, scopeWords, type Bundle } from "../../consent/granted-scopes.ts";

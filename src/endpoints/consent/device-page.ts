@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Attempt } from "../../identity/people/sign-in-throttle.ts";
+import type { Attempt } from "../../identity/people/sign-in/sign-in-throttle.ts";
 import { plainUserCode, shownUserCode, type PendingDevice } from "../../consent/device-codes.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";

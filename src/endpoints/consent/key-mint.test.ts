@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { plainLlmKey } from "../../../test/support/plain-llm-key.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
-import { EndpointPaths } from "../../http/endpoint.ts";
+import { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { childFields } from "../keys/child-keys.ts";

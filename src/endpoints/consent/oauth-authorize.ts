@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { pkcePattern } from "../../consent/authorization-codes.ts";
 import {
   allowsRedirect,

@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeOauthError } from "../../http/error-envelope.ts";
-import { parseJsonObject, readBodyText } from "../../http/read-body.ts";
+import { parseJsonObject, readBodyText } from "../../http/bodies/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
 

@@ -1,4 +1,4 @@
-import { actorOf, type AuditActor } from "../../access/audit-log.ts";
+import { actorOf, type AuditActor } from "../../access/audit/audit-log.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Connection } from "../../consent/connections.ts";
 import { workspacesOf } from "../account/workspace.ts";

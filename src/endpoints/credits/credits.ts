@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { balanceOf, type WorkspaceAccount } from "../../billing/ledger/account-book.ts";
-import type { StatementCursor, StatementEntry } from "../../billing/credits/statement.ts";
+import { balanceOf, type WorkspaceAccount } from "../../billing/ledger/book/account-book.ts";
+import type { StatementCursor, StatementEntry } from "../../billing/credits/statements.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { quoteOf } from "../../billing/payments/cents.ts";
-import { readBodyText } from "../../http/read-body.ts";
+import { readBodyText } from "../../http/bodies/read-body.ts";
 import { creatorIdOf } from "../../identity/keys/caller.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import {
   accountBodyBytesMax,
   neverCached,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { CustomerFields } from "../../billing/customers/customer-editor.ts";
 import { externalIdCharactersMax, type Customer } from "../../billing/customers/customer.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import {

@@ -7,7 +7,7 @@ import {
   type CustomerSums,
 } from "../../billing/customers/customer-store.ts";
 import { billedOf, planPeriod, type CustomerPlan } from "../../billing/customers/customer.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";

@@ -10,7 +10,7 @@ import type { Dependencies } from "../dependencies.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { ParseRequest } from "../../documents/jobs/document-jobs.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import { parseJsonObject, readJsonText } from "../../http/bodies/read-body.ts";
 
 /** The largest body (contract: "Limits"), in bytes. */
 const parseBodyBytesMax = 256 * 1024;

@@ -7,12 +7,13 @@ import { tokensOfTexts } from "../../inference/surfaces/surface-call.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import type { Answer, HttpRequest } from "../../http/request-context.ts";
+import type { Answer } from "../../http/reply.ts";
+import type { HttpRequest } from "../../http/served-request.ts";
 import { ocrCall, ocrTokens, type OcrPage } from "../../inference/surfaces/ocr/ocr-call.ts";
 import { answerCall } from "../inference/answer-call.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { originOf, whileTokensCounted } from "../inference/read-call.ts";
-import { readBodyBytes } from "../../http/read-body.ts";
+import { readBodyBytes } from "../../http/bodies/read-body.ts";
 
 const mib = 1024 * 1024;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { type Answer, Reply } from "../../http/request-context.ts";
+import { type Answer, Reply } from "../../http/reply.ts";
 import type { JsonObject, JsonValue } from "../../inference/canonical/json.ts";
 import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
@@ -11,7 +11,7 @@ import {
   CompletionShaper,
   completionOfChat,
   type EchoedPrompt,
-} from "../../inference/surfaces/completion-shaped-chat.ts";
+} from "../../inference/surfaces/completion-shaper.ts";
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
 import { withEarlyStream } from "../inference/streams/early-stream.ts";

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../inference/canonical/json.ts";
 import {
   type InvokedPlace,
   invokedMessages,
-} from "../../inference/surfaces/bedrock/invoke-messages.ts";
+} from "../../inference/surfaces/bedrock/invoke-shaper.ts";
 import { editMembers } from "../../platform/kernel/json/json-members.ts";
 import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
 import { messagesReader } from "../inference/messages.ts";

@@ -6,8 +6,9 @@ import {
 } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Method } from "../../http/endpoint.ts";
-import { pathOf, type RequestHeaders } from "../../http/request-context.ts";
-import { readBodyBytes } from "../../http/read-body.ts";
+import { pathOf } from "../../http/request-context.ts";
+import type { RequestHeaders } from "../../http/served-request.ts";
+import { readBodyBytes } from "../../http/bodies/read-body.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { type Provider, providerIdIn } from "../../inference/catalog/model.ts";
 import { HiddenCredential } from "../../inference/pipeline/passthrough/hidden-credential.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { type Answer, pathOf } from "../../http/request-context.ts";
+import { pathOf } from "../../http/request-context.ts";
+import type { Answer } from "../../http/reply.ts";
 import { anthropicMessages } from "../../inference/dialects/anthropic-messages/index.ts";
 import {
   checkCountRequest,

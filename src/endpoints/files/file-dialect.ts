@@ -1,6 +1,6 @@
 import type { ErrorEncoder } from "../../http/error-envelope.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestHeaders } from "../../http/request-context.ts";
+import type { RequestHeaders } from "../../http/served-request.ts";
 import type { FileRecord } from "../../files/file-store.ts";
 import { anthropicMessages } from "../../inference/dialects/anthropic-messages/index.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

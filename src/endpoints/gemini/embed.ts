@@ -1,5 +1,5 @@
 import type { RequestContext } from "../../access/define-endpoint.ts";
-import type { Reply } from "../../http/request-context.ts";
+import type { Reply } from "../../http/reply.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
 import { inCamelCase } from "../../inference/dialects/google-generate/contents/field-names.ts";
 import {

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { type Answer, type HttpRequest, pathOf, Reply } from "../../http/request-context.ts";
+import { pathOf } from "../../http/request-context.ts";
+import { type Answer, Reply } from "../../http/reply.ts";
+import type { HttpRequest } from "../../http/served-request.ts";
 import { lazily } from "../../http/endpoint.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
 import { inCamelCase } from "../../inference/dialects/google-generate/contents/field-names.ts";
@@ -25,7 +27,7 @@ import {
 } from "../inference/read-call.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 import { embed, embedMany, embedPredicted } from "./embed.ts";
-import { GenerateFrames, type StreamForm } from "./frames.ts";
+import { GenerateFrames, type StreamForm } from "./generate-frames.ts";
 import { methodPaths, modelMethodOf, otherPaths } from "./paths.ts";
 
 /** What the path says of a request. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError, type ErrorEncoder } from "../../http/error-envelope.ts";
-import type { RequestHeaders } from "../../http/request-context.ts";
+import type { RequestHeaders } from "../../http/served-request.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { strictestCap } from "../../inference/catalog/model-object.ts";
 import {

@@ -1,4 +1,5 @@
-import { pathOf, type HttpRequest } from "../../http/request-context.ts";
+import { pathOf } from "../../http/request-context.ts";
+import type { HttpRequest } from "../../http/served-request.ts";
 
 /**
  * Roots under which Google's clients look for its API: their versions name different ones, and a

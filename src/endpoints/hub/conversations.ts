@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { bootstrapUserId } from "../../identity/workspaces/bootstrap.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Conversation, Message } from "../../mcp/hub/conversation.ts";

@@ -4,7 +4,7 @@ import {
   type Endpoint,
   type RequestContext,
 } from "../../access/define-endpoint.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { EntryVersion } from "../../mcp/hub/entry-store.ts";
 import {

@@ -3,7 +3,7 @@ import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { hubCallerOf, visibilities, type HubCaller, type Page } from "../../mcp/hub/entry.ts";
-import { bodyCharactersMax, unprintable } from "../../mcp/hub/open-hub.ts";
+import { bodyCharactersMax, unprintable } from "../../mcp/hub/hub-library.ts";
 import { plainText } from "../account/account-fields.ts";
 
 /** The declarations that every route of the hub shares. */

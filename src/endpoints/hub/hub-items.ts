@@ -4,7 +4,7 @@ import {
   type Endpoint,
   type RequestContext,
 } from "../../access/define-endpoint.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { assertMayChange, entryKinds } from "../../mcp/hub/entry.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { Entry } from "../../mcp/hub/entry.ts";
 import type { Dependencies } from "../dependencies.ts";

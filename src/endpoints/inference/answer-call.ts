@@ -1,5 +1,6 @@
 import type { AnswerHeaders } from "../../http/answer-headers.ts";
-import { type BackgroundWork, eventStreamHeaders, Reply } from "../../http/request-context.ts";
+import type { BackgroundWork } from "../../http/request-context.ts";
+import { eventStreamHeaders, Reply } from "../../http/reply.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
 import type { ShownAnswer } from "../../inference/dialects/shared/passthrough.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { Reply } from "../../http/request-context.ts";
+import { Reply } from "../../http/reply.ts";
 import { assert } from "../../platform/kernel/assert.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

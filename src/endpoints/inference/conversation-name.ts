@@ -1,4 +1,4 @@
-import type { RequestHeaders } from "../../http/request-context.ts";
+import type { RequestHeaders } from "../../http/served-request.ts";
 import type { ConversationName } from "../../inference/pipeline/inference-call.ts";
 
 type Body = Readonly<Record<string, unknown>>;

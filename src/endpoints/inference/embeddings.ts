@@ -3,7 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { countsTokens } from "../../access/count-request.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { Reply } from "../../http/request-context.ts";
+import { Reply } from "../../http/reply.ts";
 import { checkTrace, modelFor } from "../../inference/pipeline/plan-call.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import { recordCached } from "../../inference/pipeline/settle.ts";

@@ -9,8 +9,8 @@ import {
   type TokensUsed,
 } from "../../access/count-request.ts";
 import type { Admission } from "../../billing/ledger/hold-rule.ts";
-import type { RequestHeaders } from "../../http/request-context.ts";
-import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import type { RequestHeaders } from "../../http/served-request.ts";
+import { parseJsonObject, readJsonText } from "../../http/bodies/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";

@@ -1,4 +1,4 @@
-import type { RequestHeaders } from "../../http/request-context.ts";
+import type { RequestHeaders } from "../../http/served-request.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 
 type Body = Readonly<Record<string, unknown>>;

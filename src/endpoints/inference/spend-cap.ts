@@ -1,5 +1,5 @@
 import { limitWindowHours, type LimitReset } from "../../identity/keys/llm-key-store.ts";
-import { countedWithin } from "../../billing/ledger/account-book.ts";
+import { countedWithin } from "../../billing/ledger/book/account-book.ts";
 import { periodAt, periodFrom } from "../../billing/budgets/budget.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { hourMs } from "../../platform/kernel/clock.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { UsageLine } from "../../insights/usage-store.ts";
-import { isTimeZone } from "../../platform/kernel/zoned-days.ts";
+import type { UsageLine } from "../../insights/usage/usage-store.ts";
+import { isTimeZone } from "../../platform/kernel/time/zoned-days.ts";
 import { byZonedDay, hoursWithin, zonedDate, zonedRange } from "./analytics-query.ts";
 
 const at = (text: string): number => Date.parse(text);

@@ -4,12 +4,12 @@ import {
   recordGroupNames,
   type RecordGroup,
   type RecordUsageQuery,
-} from "../../insights/record-usage.ts";
-import { usageGroups, type UsageGroup, type UsageLine } from "../../insights/usage-store.ts";
-import { checkBody } from "../../http/check-body.ts";
+} from "../../insights/usage/record-usage-store.ts";
+import { usageGroups, type UsageGroup, type UsageLine } from "../../insights/usage/usage-store.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
-import { isTimeZone, startOfZonedDay, zonedDayOf } from "../../platform/kernel/zoned-days.ts";
+import { isTimeZone, startOfZonedDay, zonedDayOf } from "../../platform/kernel/time/zoned-days.ts";
 
 /** Returns the date of a zone's day, from the moment at which it begins. */
 export const zonedDate = (zone: string, startMs: number): string =>

@@ -3,8 +3,8 @@ import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RecordUsage, RecordUsageQuery } from "../../insights/record-usage.ts";
-import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage-store.ts";
+import type { RecordUsage, RecordUsageQuery } from "../../insights/usage/record-usage-store.ts";
+import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage/usage-store.ts";
 import {
   byZonedDay,
   hoursWithin,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { type Answer, Reply } from "../../http/request-context.ts";
+import { type Answer, Reply } from "../../http/reply.ts";
 import {
   type GenerationFilter,
   type GenerationRange,

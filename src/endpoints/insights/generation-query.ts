@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { range, rangeDaysDefault, rangeDaysMax, rangeOf } from "./analytics-query.ts";
 import { lazily, type AnswerOf } from "../../http/endpoint.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { lazily, type AnswerOf } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { Answer } from "../../http/request-context.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

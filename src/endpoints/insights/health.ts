@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { UptimeDay } from "../../inference/catalog/route-history.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { explainCharge } from "../../billing/ledger/price.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { PartSum } from "../../insights/record-usage.ts";
+import type { PartSum } from "../../insights/usage/record-usage-store.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { countedParts, inputParts, outputParts } from "../../platform/kernel/usage.ts";
 import { workspaceOf } from "../account/account-fields.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { basePeriodOf, type Budget } from "../../billing/budgets/budget.ts";
-import type { KeyAccount } from "../../billing/ledger/account-book.ts";
+import type { KeyAccount } from "../../billing/ledger/book/account-book.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";

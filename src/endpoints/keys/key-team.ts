@@ -1,6 +1,6 @@
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { scopesHeld } from "../../identity/keys/caller.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { coversScope, type Scope } from "../../identity/keys/scopes.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { checkBody } from "../../http/check-body.ts";
-import type { AnswerOf, EndpointPaths } from "../../http/endpoint.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
+import type { AnswerOf } from "../../http/endpoint.ts";
+import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import type { RequestHeaders } from "../../http/request-context.ts";
+import type { RequestHeaders } from "../../http/served-request.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import type { LlmKeyReference, NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
 import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key-store.ts";

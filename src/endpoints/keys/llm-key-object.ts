@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { countedWithin, type KeyAccount } from "../../billing/ledger/account-book.ts";
+import { countedWithin, type KeyAccount } from "../../billing/ledger/book/account-book.ts";
 import type { RollingSpend } from "../../billing/ledger/rolling-spend.ts";
-import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
+import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import {
   limitWindowHours,
   type LimitReset,

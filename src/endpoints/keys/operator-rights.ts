@@ -1,9 +1,9 @@
-import { actorOf } from "../../access/audit-log.ts";
+import { actorOf } from "../../access/audit/audit-log.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { operatorScope, type AccountCaller, type Caller } from "../../identity/keys/caller.ts";
 import type { LlmKey, OperatorRights } from "../../identity/keys/llm-key-store.ts";
 import { scopes } from "../../identity/keys/scopes.ts";
-import { isFresh, type SessionCaller } from "../../identity/people/sessions.ts";
+import { isFresh, type SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 

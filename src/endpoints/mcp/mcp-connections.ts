@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { Reply } from "../../http/request-context.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import { Reply } from "../../http/reply.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { type AccountCaller, requireOperator } from "../../identity/keys/caller.ts";
 import { coversScope } from "../../identity/keys/scopes.ts";
 import {

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { countActions } from "../../access/count-request.ts";
-import { actorOf } from "../../access/audit-log.ts";
+import { actorOf } from "../../access/audit/audit-log.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { parseJson, readJsonText } from "../../http/read-body.ts";
-import type { Answer } from "../../http/request-context.ts";
+import { parseJson, readJsonText } from "../../http/bodies/read-body.ts";
+import type { Answer } from "../../http/reply.ts";
 import { changeEvents } from "../../mcp/change-stream.ts";
 import type { AgentRequest } from "../../mcp/gateway/agents/agent-request.ts";
 import { streamOwnerOf } from "../../mcp/gateway/agents/agent-server.ts";

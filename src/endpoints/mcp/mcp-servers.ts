@@ -4,8 +4,8 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { type AccountCaller, creatorIdOf, requireOperator } from "../../identity/keys/caller.ts";
 import type { ReadServer } from "../../mcp/gateway/exposed-tools.ts";
-import type { ServerHealth } from "../../mcp/gateway/server-health.ts";
-import type { WorkspaceServer } from "../../mcp/gateway/server-store.ts";
+import type { ServerHealth } from "../../mcp/gateway/server-watch.ts";
+import type { WorkspaceServer } from "../../mcp/gateway/upstream-server-store.ts";
 import {
   allServers,
   defaultResultBytes,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { ErrorEncoder } from "../../http/error-envelope.ts";
-import { Reply, type Answer } from "../../http/request-context.ts";
+import { Reply, type Answer } from "../../http/reply.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 
 const loopbackAddress = /^(?:127\.|::1$|::ffff:127\.)/;

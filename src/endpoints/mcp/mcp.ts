@@ -13,8 +13,8 @@ import {
 import { countActions } from "../../access/count-request.ts";
 import { idempotencyHeader } from "../../http/endpoint.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { parseJson, readJsonText } from "../../http/read-body.ts";
-import type { Answer } from "../../http/request-context.ts";
+import { parseJson, readJsonText } from "../../http/bodies/read-body.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { KnownCaller, ToolCaller } from "../../mcp/mcp-service.ts";
 import type { ToolContext } from "../../mcp/tool.ts";
 import { assert } from "../../platform/kernel/assert.ts";

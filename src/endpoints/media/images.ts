@@ -3,7 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { answerOnceFor } from "../../access/idempotent-answers.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { lazily, type Endpoint } from "../../http/endpoint.ts";
-import { eventStreamHeaders, type Reply } from "../../http/request-context.ts";
+import { eventStreamHeaders, type Reply } from "../../http/reply.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import type { ServedWhole } from "../../inference/pipeline/execution.ts";

@@ -2,7 +2,7 @@ import { bodyPieces } from "../../http/uploads/body-pieces.ts";
 import { z } from "zod";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { boundaryOf, fieldText, formParts } from "../../http/uploads/multipart.ts";
-import { declaredLengthOf, parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import { declaredLengthOf, parseJsonObject, readJsonText } from "../../http/bodies/read-body.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { answerOnceFor } from "../../access/idempotent-answers.ts";
-import { eventStreamHeaders } from "../../http/request-context.ts";
-import type { Answer } from "../../http/request-context.ts";
+import { eventStreamHeaders } from "../../http/reply.ts";
+import type { Answer } from "../../http/reply.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { executeBytes } from "../../inference/pipeline/execute.ts";
 import type { ServedBytes } from "../../inference/pipeline/execution.ts";

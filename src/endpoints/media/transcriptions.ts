@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { answerOnceFor } from "../../access/idempotent-answers.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
-import type { Reply } from "../../http/request-context.ts";
+import type { Reply } from "../../http/reply.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import { soundLength } from "../../inference/surfaces/audio/sound-length.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { type Answer, Reply } from "../../http/request-context.ts";
-import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import { type Answer, Reply } from "../../http/reply.ts";
+import { parseJsonObject, readJsonText } from "../../http/bodies/read-body.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
-import { OllamaShaper, type OllamaForm } from "../../inference/surfaces/ollama/chat-answer.ts";
+import { OllamaShaper, type OllamaForm } from "../../inference/surfaces/ollama/ollama-shaper.ts";
 import {
   chatOfGenerate,
   chatOfOllama,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import type { Reply } from "../../http/request-context.ts";
+import type { Reply } from "../../http/reply.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import { asNumber, asObject, objectsIn } from "../../inference/dialects/shared/wire-fields.ts";
 import {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { parseJsonObject, readJsonText } from "../../http/read-body.ts";
+import { parseJsonObject, readJsonText } from "../../http/bodies/read-body.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { namedModels } from "../../inference/routing/resolve-models.ts";
 import { modelIdOf } from "../../inference/surfaces/ollama/chat-request.ts";

@@ -1,4 +1,4 @@
-import type { FieldWords } from "../../http/open-api-fields.ts";
+import type { FieldWords } from "../../http/open-api/open-api-fields.ts";
 import descriptions from "./field-descriptions.json" with { type: "json" };
 import google from "./google-descriptions.json" with { type: "json" };
 import requests from "./request-examples.json" with { type: "json" };

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { formHtml } from "../../pages/forms.ts";
 import { messagePage } from "../../pages/message-page.ts";

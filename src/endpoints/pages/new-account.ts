@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Page } from "../../pages/page.ts";

@@ -1,11 +1,11 @@
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { asGatewayError, encodeContractError } from "../../http/error-envelope.ts";
-import { passwordCharactersMin } from "../../identity/people/passwords.ts";
+import { passwordCharactersMin } from "../../identity/people/sign-in/password-bounds.ts";
 import type { FormField } from "../../pages/forms.ts";
 import { pageHeaders, pageHtml, type Page } from "../../pages/page.ts";
-import { sessionCookieOf, type SessionCaller } from "../../identity/people/sessions.ts";
+import { sessionCookieOf, type SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { assertSameOrigin } from "../../access/admit-session.ts";
-import { readBodyText } from "../../http/read-body.ts";
+import { readBodyText } from "../../http/bodies/read-body.ts";
 import { accountBodyBytesMax } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 

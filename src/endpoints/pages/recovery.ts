@@ -1,11 +1,11 @@
 import { html } from "hono/html";
 import { z } from "zod";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { formHtml } from "../../pages/forms.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Page } from "../../pages/page.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { linkTokenField } from "../session/password-reset.ts";
 import { emailField, newPasswordField } from "../account/account-fields.ts";

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type Html, type Page, faviconSvg } from "../../pages/page.ts";
 import { linkButton } from "../../pages/message-page.ts";

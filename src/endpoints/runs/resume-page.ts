@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { closureOf, type Run } from "../../identity/keys/run.ts";
 import { coversScope } from "../../identity/keys/scopes.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd, usdFromNano, usdText } from "../../platform/kernel/money.ts";
 import { facts, messagePage } from "../../pages/message-page.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { NewRun, RunOpener } from "../../billing/runs/run-editor.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Run } from "../../identity/keys/run.ts";

@@ -1,11 +1,12 @@
 import { z } from "zod";
-import type { AuditEntry } from "../../access/audit-log.ts";
+import type { AuditEntry } from "../../access/audit/audit-log.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { type AnswerOf, type EndpointPaths, lazily } from "../../http/endpoint.ts";
+import { type AnswerOf, lazily } from "../../http/endpoint.ts";
+import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { Reply } from "../../http/request-context.ts";
+import { Reply } from "../../http/reply.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { range } from "../insights/analytics-query.ts";
 import { csvHeaders, csvLine, type CsvValue } from "../insights/csv.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AllowedRange } from "../../access/ip-allowlist.ts";
+import type { AllowedRange } from "../../access/allowlist/ip-allowlist.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";

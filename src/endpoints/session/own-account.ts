@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { balanceOf } from "../../billing/ledger/account-book.ts";
+import { balanceOf } from "../../billing/ledger/book/account-book.ts";
 import { revokeKeysMadeBy } from "../../identity/workspaces/revoke-credentials.ts";
 import type { ClosedWorkspace } from "../../identity/people/user-editor.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
@@ -8,7 +8,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import { withdrawRightsOf } from "../keys/operator-rights.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
-import { isFresh, type SessionCaller } from "../../identity/people/sessions.ts";
+import { isFresh, type SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,

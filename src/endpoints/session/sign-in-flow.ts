@@ -2,10 +2,14 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { assertSameOrigin } from "../../access/admit-session.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
-import { queryOf, Reply } from "../../http/request-context.ts";
-import { clientAddressHeader, identityPath } from "../../identity/people/identity.ts";
-import type { SessionCaller } from "../../identity/people/sessions.ts";
-import { SignInRefusal, type Attempt } from "../../identity/people/sign-in-throttle.ts";
+import { queryOf } from "../../http/request-context.ts";
+import { Reply } from "../../http/reply.ts";
+import { clientAddressHeader, identityPath } from "../../identity/people/lazy-identity.ts";
+import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
+import {
+  SignInRefusalError,
+  type Attempt,
+} from "../../identity/people/sign-in/sign-in-throttle.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -200,7 +204,7 @@ async function attempt(
   } catch (error) {
     const isTold =
       error instanceof GatewayError &&
-      (error instanceof SignInRefusal ? error.isFirst : error.status < 500);
+      (error instanceof SignInRefusalError ? error.isFirst : error.status < 500);
     if (isTold) await writeDown(context, deps, { ...by, status: error.status });
     throw error;
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { checkBody } from "../../http/check-body.ts";
+import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import type { Team } from "../../identity/teams/team-store.ts";

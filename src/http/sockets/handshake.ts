@@ -1,5 +1,5 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { HttpRequest } from "../request-context.ts";
+import type { HttpRequest } from "../served-request.ts";
 
 /**
  * Returns whether a client asks to switch to a WebSocket. Codex (0.169) continues over HTTP at once

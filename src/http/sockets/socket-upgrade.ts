@@ -1,4 +1,4 @@
-import { Reply } from "../request-context.ts";
+import { Reply } from "../reply.ts";
 import type { SocketSession } from "./client-socket.ts";
 
 /**

@@ -1,8 +1,7 @@
 import { systemClock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { withinTime } from "../../platform/kernel/within-time.ts";
+import { withinTime } from "../../platform/kernel/time/within-time.ts";
 import {
-  BodyPace,
   declaredLengthOf,
   decompressorOf,
   drain,
@@ -13,8 +12,9 @@ import {
   refuseUnread,
   smallPieceBytes,
   tooLarge,
-} from "../read-body.ts";
-import type { HttpRequest } from "../request-context.ts";
+} from "../bodies/read-body.ts";
+import { BodyPace } from "../bodies/body-pace.ts";
+import type { HttpRequest } from "../served-request.ts";
 import { ReadingTurns } from "./reading-turns.ts";
 
 /** The most bodies that are read from fast clients at once. */

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { isDeeperThan, StringEnds } from "../../platform/kernel/json/json-scanner.ts";
-import { parseJsonObject, tooLarge } from "../read-body.ts";
+import { isDeeperThan } from "../../platform/kernel/json/json-scanner.ts";
+import { StringEnds } from "../../platform/kernel/json/string-ends.ts";
+import { parseJsonObject, tooLarge } from "../bodies/read-body.ts";
 
 /** Bounds on a body whose list is cut into its entries. */
 interface EntryBounds {

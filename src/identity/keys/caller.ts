@@ -1,5 +1,5 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { SessionCaller } from "../people/sessions.ts";
+import type { SessionCaller } from "../people/sign-in/sessions.ts";
 import type { Workspace } from "../workspaces/workspace-store.ts";
 import { limitWindowHours, type KeyConnection, type LlmKey } from "./llm-key-store.ts";
 import type { Run } from "./run.ts";

@@ -1,5 +1,6 @@
 import { brand } from "../../platform/kernel/brand.ts";
-import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";

@@ -8,8 +8,14 @@ import type { Kysely } from "kysely";
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId, type IdPrefix } from "../../platform/kernel/ids.ts";
-import { clientAddressHeader, identityPath, type Identity, type OidcProvider } from "./identity.ts";
-import { passwordCharactersMax, passwordCharactersMin, type PasswordHasher } from "./passwords.ts";
+import {
+  clientAddressHeader,
+  identityPath,
+  type Identity,
+  type OidcProvider,
+} from "./lazy-identity.ts";
+import { passwordCharactersMax, passwordCharactersMin } from "./sign-in/password-bounds.ts";
+import type { PasswordHasher } from "./sign-in/password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
 /** Options of signing in. */

@@ -4,9 +4,9 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { scopes, type Scope } from "../keys/scopes.ts";
 import { workspaceRow, type PlanId, type Workspace } from "../workspaces/workspace-store.ts";
-import type { Invitation, Invitations } from "./invitations.ts";
+import type { Invitation, Invitations } from "./links/invitations.ts";
 import type { PeopleTables } from "./people-tables.ts";
-import { hasSecondFactor, secondFactorMissing } from "./second-factors.ts";
+import { hasSecondFactor, secondFactorMissing } from "./sign-in/second-factors.ts";
 
 /** The most organisations that one person may own. */
 const ownedMax = 50;

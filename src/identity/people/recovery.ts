@@ -6,8 +6,9 @@ import { newId } from "../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { NamedWindows } from "../../platform/rate-windows/named-windows.ts";
 import type { Mailer } from "../../platform/notify/mailer.ts";
-import type { UserLinks } from "./one-time-links.ts";
-import type { BreachedPasswords, PasswordHasher } from "./passwords.ts";
+import type { UserLinks } from "./links/user-links.ts";
+import type { BreachedPasswords } from "./sign-in/breached-passwords.ts";
+import type { PasswordHasher } from "./sign-in/password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
 /** Lifetimes of a link that was sent, and of one that an operator passes on. */

@@ -5,7 +5,7 @@ import { mayBeId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { Workspace } from "../workspaces/workspace-store.ts";
 import { hasOtherOwner, operatorsOneAtATime, ownersOneAtATime } from "./organizations.ts";
-import type { SessionStore } from "./sessions.ts";
+import type { SessionStore } from "./sign-in/session-store.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import type { UserRecord, UserStore } from "./user-store.ts";
 

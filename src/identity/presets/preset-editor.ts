@@ -1,4 +1,5 @@
-import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";

@@ -11,7 +11,8 @@ import type { ConfiguredPricing, ConfiguredProvider } from "./configured/configu
 import { factModel, factPriceReader, type FactContext } from "./fact-model.ts";
 import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
 import { routerModels, type ConfiguredRouters } from "./router-models.ts";
-import { UnknownModels, familiesOf, vendorNames } from "./vendor-names.ts";
+import { familiesOf, vendorNames } from "./vendor-names.ts";
+import { UnknownModels } from "./unknown-models.ts";
 
 /** The sources of a catalog. */
 export interface CatalogOptions {

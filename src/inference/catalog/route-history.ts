@@ -3,7 +3,7 @@ import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
 
 /**
  * The columns that are read here of the daily sums that settlements write
- * (src/insights/usage-rollup.ts). Days are counted from the epoch, in UTC.
+ * (src/insights/usage/usage-rollup.ts). Days are counted from the epoch, in UTC.
  */
 export interface RouteHistoryTables {
   network_days: {

@@ -1,8 +1,6 @@
-import { providerDefinitions } from "../providers/index.ts";
-import type { ConfiguredPricing } from "./configured/configured-provider.ts";
-import { ownerOf, configurationVersion, configuredPriceRow, priceVersion } from "./fact-model.ts";
+import { ownerOf } from "./fact-model.ts";
 import { makerAliases, makerOfName, makersName } from "./model-names.ts";
-import type { CatalogModel, Provider } from "./model.ts";
+import type { CatalogModel } from "./model.ts";
 
 /** Matches the end of an id that names a version by its date, or the newest one. */
 const versionEnding = /[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|default)$/;
@@ -59,15 +57,20 @@ const preferred = (name: string, ids: readonly (string | undefined)[]): string |
  * Yields the undated names of models of which the catalog has only dated versions, with and without
  * their owner.
  */
+
 function* newestVersions(models: ReadonlyMap<string, CatalogModel>): Generator<[string, string]> {
   const newest = new Map<string, string>();
+
   for (const id of models.keys()) {
     const undated = id.replace(versionEnding, "");
+
     if (undated !== id && id > (newest.get(undated) ?? "")) newest.set(undated, id);
   }
+
   for (const [undated, id] of newest)
     yield* [
       [undated, id],
+
       [withoutOwner(undated), id],
     ] satisfies [string, string][];
 }
@@ -101,7 +104,7 @@ interface VendorId {
 }
 
 /** Parses an id with or without its owner; undefined where the owner is unknown. */
-function readVendorId(id: string): VendorId | undefined {
+export function readVendorId(id: string): VendorId | undefined {
   // Google's clients write `models/` before each name.
   const plain = id.replace(/^models\//, "");
   const slash = plain.indexOf("/");
@@ -142,72 +145,4 @@ export function familiesOf(ids: Iterable<string>): Map<string, string[]> {
   const { compare } = new Intl.Collator("en", { numeric: true });
   for (const family of families.values()) family.sort((left, right) => compare(right, left));
   return families;
-}
-
-/**
- * The most models that are kept, so that a repeated request finds the same object; beyond that the
- * oldest are created again.
- */
-const keptMax = 500;
-
-/**
- * Models that the catalog does not know, passed on to their owner's provider at one price that the
- * operator sets. Nothing is known of them: no window, no parameters.
- */
-export class UnknownModels {
-  private readonly providers: ReadonlyMap<string, Provider>;
-  private readonly pricing: ConfiguredPricing;
-  private readonly known = new Map<string, CatalogModel>();
-
-  constructor({
-    providers,
-    pricing,
-  }: { providers: ReadonlyMap<string, Provider>; pricing: ConfiguredPricing }) {
-    this.providers = providers;
-    this.pricing = pricing;
-  }
-
-  /**
-   * Returns the model of an id at its owner; undefined where the owner is unknown, or serves no
-   * models itself.
-   */
-  find(written: string): CatalogModel | undefined {
-    // Owners write their ids in lower case.
-    const id = written.toLowerCase();
-    const kept = this.known.get(id);
-    if (kept !== undefined) return kept;
-    const model = this.make(id);
-    if (model === undefined) return undefined;
-    const [oldest] = this.known.keys();
-    if (oldest !== undefined && this.known.size >= keptMax) this.known.delete(oldest);
-    this.known.set(id, model);
-    return model;
-  }
-
-  private make(id: string): CatalogModel | undefined {
-    const read = readVendorId(id);
-    const definition =
-      read && providerDefinitions.find(({ naming }) => naming.maker === read.maker);
-    const provider = definition && this.providers.get(definition.id);
-    if (read === undefined || provider?.dialects.chat === undefined) return undefined;
-    const catalogId = `${read.maker}/${read.wireName}`;
-    const version = priceVersion(provider.id, catalogId, configurationVersion(this.pricing));
-    return {
-      id: catalogId,
-      displayName: read.wireName,
-      owner: read.maker,
-      surface: "chat",
-      category: "text",
-      contextLength: 0,
-      capabilities: ["chat"],
-      addedAtMs: 0,
-      routes: [
-        {
-          provider,
-          upstreamModel: read.wireName,
-          price: configuredPriceRow(version, this.pricing),
-        },
-      ],
-    };
-  }
 }

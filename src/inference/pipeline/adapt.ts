@@ -16,7 +16,7 @@ import {
   type WorkspaceSignatures,
   withSignatures,
 } from "./stream/call-signatures.ts";
-import type { ExceptionForm } from "../upstream/event-stream.ts";
+import type { ExceptionForm } from "../upstream/event-stream-decoder.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";

@@ -35,13 +35,18 @@ import { asEventStream, openBytes, openStream } from "./stream/open-stream.ts";
 import { boundUsage, type WholeAnswer } from "../dialects/shared/passthrough.ts";
 import { exceptionFormOf } from "./adapt.ts";
 import { keepAnswer } from "./keep-content.ts";
-import { isHeldBack, noteKeyFailure, noteKeyServed, takeKey } from "./provider-credentials.ts";
+import {
+  isHeldBack,
+  noteKeyFailure,
+  noteKeyServed,
+  takeKey,
+} from "./credentials/provider-credentials.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { routingTrail } from "./plan-call.ts";
 import { recordFailed, settle, type Settled, type Settlement, withAnswer } from "./settle.ts";
 import type { UpstreamResponse } from "../upstream/exchange.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
-import { type AbortScope, ExchangeBundle } from "../upstream/abort-scope.ts";
+import type { AbortScope } from "../upstream/abort-scope.ts";
 
 /**
  * Runs an inference request: plans it, takes its hold, attempts one candidate after another until
@@ -443,7 +448,7 @@ async function sendInPieces(
     ...asked
   }: { call: InferenceCall; candidate: Candidate; pieces: RequestPieces; abortScope: AbortScope },
 ): Promise<Joined> {
-  const bundle = new ExchangeBundle(abortScope);
+  const bundle = abortScope.bundle();
   const waiting = pieces.each.values();
   let failure: AttemptFailure | undefined;
   let accepted = false;

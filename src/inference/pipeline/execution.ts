@@ -33,7 +33,7 @@ import { chatDialectOf } from "./adapt.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import { namesIds, withScopedIds } from "../dialects/shared/end-user-ids.ts";
 import { prefixName } from "../routing/affinity.ts";
-import type { HealthWindows } from "../routing/health-windows.ts";
+import type { HealthWindows } from "../routing/health/health-windows.ts";
 import {
   isAtPlace,
   isSamePlace,
@@ -41,7 +41,7 @@ import {
   type SessionPlace,
   type StickySessions,
 } from "../routing/sticky-sessions.ts";
-import type { OpenedRoutes } from "./provider-credentials.ts";
+import type { OpenedRoutes } from "./credentials/opened-routes.ts";
 import type { TargetLookup } from "./upstream-targets.ts";
 import type { UpstreamClient } from "../upstream/upstream-client.ts";
 

@@ -9,7 +9,7 @@ import type { Provider } from "../catalog/model.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
 import { capFieldOf } from "../dialects/index.ts";
 import type { InferenceCall } from "./inference-call.ts";
-import { refusalOf } from "./provider-credentials.ts";
+import { refusalOf } from "./credentials/provider-credentials.ts";
 
 /** An attempt that failed, with its judgement. */
 export interface FailedAttempt {

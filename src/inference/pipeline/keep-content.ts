@@ -1,7 +1,7 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Content, KeptText } from "../../insights/archive/content-insert.ts";
 import type { LateContent } from "../../insights/archive/contents.ts";
-import { keptCharactersMax, keptText, TextKeeper } from "../../insights/archive/kept-text.ts";
+import { keptCharactersMax, keptText, TextKeeper } from "../../insights/archive/text-keeper.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Settled, Settlement } from "./settle.ts";

@@ -2,7 +2,7 @@ import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { providerIdIn, type CatalogModel, type CatalogSnapshot } from "../catalog/model.ts";
-import { CredentialChoice } from "./provider-credentials.ts";
+import { CredentialChoice } from "./credentials/credential-choice.ts";
 import type { Execution, InferenceDependencies } from "./execution.ts";
 import type { GenerationDetail } from "../../insights/generation-record.ts";
 import { namedSession, type InferenceCall } from "./inference-call.ts";

@@ -1,7 +1,7 @@
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import { noteShare } from "../../billing/customers/customer-share.ts";
 import { chargedPrice, chargedUsage } from "../../billing/ledger/price-levels.ts";
-import { balanceOf } from "../../billing/ledger/account-book.ts";
+import { balanceOf } from "../../billing/ledger/book/account-book.ts";
 import {
   chargeFor,
   effectivePrice,
@@ -16,7 +16,7 @@ import {
   type GenerationRecord,
   timeOfId,
 } from "../../insights/generation-record.ts";
-import { customerAdds, senderAdds, usageAdds } from "../../insights/usage-rollup.ts";
+import { customerAdds, senderAdds, usageAdds } from "../../insights/usage/usage-rollup.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromPico, usdPerMillionText } from "../../platform/kernel/money.ts";

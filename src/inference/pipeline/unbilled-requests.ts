@@ -18,7 +18,7 @@ import type { Probe, ProbeKey } from "../../byok/key-prober.ts";
 import { buildCatalog } from "../catalog/build-catalog.ts";
 import type { ConfiguredProvider } from "../catalog/configured/configured-provider.ts";
 import type { CatalogSnapshot, Provider, CatalogModel, UpstreamRoute } from "../catalog/model.ts";
-import { verdictOf } from "./provider-credentials.ts";
+import { verdictOf } from "./credentials/provider-credentials.ts";
 import {
   classifyStatus,
   UpstreamFailure,

@@ -2,7 +2,7 @@ import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
-import { succeedsWithin } from "../../platform/kernel/within-time.ts";
+import { succeedsWithin } from "../../platform/kernel/time/within-time.ts";
 import type { RunBackground, StopReason, JobStore } from "./job-store.ts";
 import { ActiveJob } from "./active-job.ts";
 import { framesOf, type ResponseEvent, type NewResponse } from "./stored-response.ts";

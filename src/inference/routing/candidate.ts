@@ -3,7 +3,7 @@ import { chargeFor, effectivePrice, type PriceVector } from "../../billing/ledge
 import { nanoFromPico } from "../../platform/kernel/money.ts";
 import type { KeyUse } from "../../byok/provider-key-usage.ts";
 import { isFreeRoute, type CatalogModel, type UpstreamRoute } from "../catalog/model.ts";
-import type { Cutoff, HealthWindows, ProviderWindows } from "./health-windows.ts";
+import type { Cutoff, HealthWindows, ProviderWindows } from "./health/health-windows.ts";
 import type { SortKey } from "./provider-preferences.ts";
 import type { RequestNeeds } from "../canonical/request.ts";
 import type { Affinity } from "./affinity.ts";
@@ -159,7 +159,7 @@ export type Requested = Pick<Candidate, "modelIndex" | "router"> &
  * are joined only when `reason` is read; for most candidates it never is. A copy by spread has to
  * name `reason`.
  */
-export class PlannedCandidate implements Candidate {
+class PlannedCandidate implements Candidate {
   readonly row: RouteRow;
   readonly model: CatalogModel;
   readonly route: UpstreamRoute;
@@ -197,6 +197,12 @@ export class PlannedCandidate implements Candidate {
     return this.note === "" ? reason : `${this.note}; ${reason}`;
   }
 }
+
+export type { PlannedCandidate };
+
+/** Returns a candidate for each route, for one request. */
+export const candidatesAt = (rows: readonly RouteRow[], requested: Requested): PlannedCandidate[] =>
+  rows.map((row) => new PlannedCandidate(row, requested));
 
 /** The facts about a route that do not depend on a request. */
 export interface RouteRow {

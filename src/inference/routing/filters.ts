@@ -14,7 +14,7 @@ import {
   namesProvider,
   supports,
 } from "./candidate.ts";
-import { barring, type HealthMoment, type BarringState } from "./health-windows.ts";
+import { barring, type HealthMoment, type BarringState } from "./health/health-windows.ts";
 
 /**
  * A hard rule: a route that fails it cannot serve. Pure. `applies` lets most requests skip most

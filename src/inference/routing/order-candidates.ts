@@ -7,7 +7,7 @@ import {
   permits,
 } from "./candidate.ts";
 import { sift } from "./filters.ts";
-import type { HealthMoment } from "./health-windows.ts";
+import type { HealthMoment } from "./health/health-windows.ts";
 import {
   balancesLoad,
   orderPolicyFor,

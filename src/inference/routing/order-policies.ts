@@ -1,5 +1,5 @@
 import { type ProviderFilter, type PlannedCandidate, namesProvider } from "./candidate.ts";
-import type { HealthMoment } from "./health-windows.ts";
+import type { HealthMoment } from "./health/health-windows.ts";
 
 /** The facts that order policies look at, beside the candidates. */
 export interface OrderFacts {

@@ -1,7 +1,8 @@
 import type { CatalogModel, UpstreamRoute } from "../catalog/model.ts";
 import {
-  PlannedCandidate,
+  type PlannedCandidate,
   type Candidate,
+  candidatesAt,
   type LeftOut,
   type RoutingRequest,
   type Requested,
@@ -11,7 +12,7 @@ import {
   type RowSources,
 } from "./candidate.ts";
 import { routeRules, leaveOutUnwell, siftEach, type RouteRule } from "./filters.ts";
-import type { HealthMoment } from "./health-windows.ts";
+import type { HealthMoment } from "./health/health-windows.ts";
 import { orderCandidates, cutsShort } from "./order-candidates.ts";
 import { type Affinity, prefixName } from "./affinity.ts";
 import { drawOfSession, isAtPlace, type Session, type StickySessions } from "./sticky-sessions.ts";
@@ -104,7 +105,7 @@ function candidatesOf(
     const requested: Requested = { modelIndex, router: pool && model, inputTokens, mediaAt };
     for (const member of pool?.members ?? [model]) {
       const rows = servableRows(member, collecting);
-      if (rows.length > 0) lists.push(plannedOf(rows, requested));
+      if (rows.length > 0) lists.push(candidatesAt(rows, requested));
     }
     for (const { id, reason } of pool?.missing ?? [])
       collecting.leftOut.push({ provider: "", model: id, rule: reason });
@@ -113,9 +114,6 @@ function candidatesOf(
     ? eachOnce(lists)
     : lists;
 }
-
-const plannedOf = (rows: readonly RouteRow[], requested: Requested): PlannedCandidate[] =>
-  rows.map((row) => new PlannedCandidate(row, requested));
 
 function servableRows(model: CatalogModel, { facts, leftOut }: Collecting): readonly RouteRow[] {
   const { all, servable, notServable } = rowsOf(model, facts);

@@ -4,7 +4,7 @@ import { largeCatalog, modelIdAt } from "../../../test/support/large-catalog.ts"
 import { callOn, planDependencies, type Body } from "../../../test/support/planned-body.ts";
 import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
 import { planCall } from "../pipeline/plan-call.ts";
-import { HealthWindows } from "./health-windows.ts";
+import { HealthWindows } from "./health/health-windows.ts";
 
 /** Models by id; planning must not go through all of them. */
 class LookUpOnly extends Map<string, CatalogModel> {

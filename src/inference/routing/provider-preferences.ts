@@ -3,7 +3,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { problemIn, problemText } from "../../platform/kernel/schema-problems.ts";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
 import type { ProviderFilter } from "./candidate.ts";
-import type { Cutoff } from "./health-windows.ts";
+import type { Cutoff } from "./health/health-windows.ts";
 
 const slugs = z.array(z.string().min(1));
 const decimalText = z.union([z.string(), z.number()]);

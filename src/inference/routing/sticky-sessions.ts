@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { withinTime } from "../../platform/kernel/within-time.ts";
+import { withinTime } from "../../platform/kernel/time/within-time.ts";
 import type { Candidate } from "./candidate.ts";
 
 /**

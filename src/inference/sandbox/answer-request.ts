@@ -1,6 +1,6 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import {
-  InvalidRequest,
+  InvalidRequestError,
   choiceTokens,
   clientGone,
   cutConnection,
@@ -59,7 +59,7 @@ function reasonOf(error: unknown): string {
     const [issue] = error.issues;
     return `${issue?.path.join(".") ?? ""}: ${issue?.message ?? "invalid"}`;
   }
-  const refused = [InvalidRequest, GatewayError, SyntaxError];
+  const refused = [InvalidRequestError, GatewayError, SyntaxError];
   if (error instanceof Error && refused.some((kind) => error instanceof kind)) return error.message;
   throw error;
 }

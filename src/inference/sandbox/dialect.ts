@@ -148,7 +148,7 @@ export interface Refusal {
 
 /** A wire format that the sandbox speaks. */
 export interface SandboxDialect {
-  /** Reads the parsed JSON of a request. Throws a ZodError, a GatewayError or an InvalidRequest. */
+  /** Reads the parsed JSON of a request. Throws a ZodError, a GatewayError or an InvalidRequestError. */
   read(body: unknown, target: RequestTarget): UnderstoodRequest;
   /** Returns an error body of the dialect. */
   refusal(refusal: Refusal): unknown;
@@ -157,8 +157,8 @@ export interface SandboxDialect {
 /**
  * Thrown for a request that the dialect allows but the sandbox does not answer; `message` says why.
  */
-export class InvalidRequest extends Error {
-  override name = "InvalidRequest";
+export class InvalidRequestError extends Error {
+  override name = "InvalidRequestError";
 }
 
 /** The message of a failure in the middle of an answer, in every dialect. */

@@ -12,7 +12,7 @@ import { asObject, objectsIn, unsupportedContent } from "../dialects/shared/wire
 import { chatDialectOf } from "../pipeline/adapt.ts";
 import type { AdaptedRoute, Adapter, ChatCall } from "../pipeline/inference-call.ts";
 import type { OwnCompletions } from "../providers/provider-definition.ts";
-import type { EchoedPrompt, OwnOnly } from "./completion-shaped-chat.ts";
+import type { EchoedPrompt, OwnOnly } from "./completion-shaper.ts";
 
 /** A completion in the form in which its client sent it. */
 export interface AskedCompletion {

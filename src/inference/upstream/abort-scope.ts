@@ -69,10 +69,15 @@ export class AbortScope implements ExchangeTie {
   release(): void {
     this.current = undefined;
   }
+
+  /** Starts a bundle of exchanges, which takes the place of the present exchange. */
+  bundle(): ExchangeBundle {
+    return new ExchangeBundle(this);
+  }
 }
 
 /** The exchanges of one attempt, which are aborted together. */
-export class ExchangeBundle implements Abortable, ExchangeTie {
+class ExchangeBundle implements Abortable, ExchangeTie {
   private readonly open = new Set<Abortable>();
   private readonly abortScope: AbortScope;
   private over = false;

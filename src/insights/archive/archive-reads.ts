@@ -23,7 +23,7 @@ import {
   rowsAnsweredMax,
   type UsageLine,
   type UsageQuery,
-} from "../usage-store.ts";
+} from "../usage/usage-store.ts";
 import type { ArchiveClient, ArchiveParameters } from "./archive-client.ts";
 import { archivedId, archiveTable, recordSql, storedRow } from "./archive-tables.ts";
 

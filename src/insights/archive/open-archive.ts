@@ -3,18 +3,16 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../../platform/storage/storage.ts";
 import type { RecordArchive } from "../retention.ts";
-import type { UsageTables } from "../usage-rollup.ts";
+import type { UsageTables } from "../usage/usage-rollup.ts";
 import { ArchiveClient } from "./archive-client.ts";
 import { ArchiveReads } from "./archive-reads.ts";
 import type { ContentVault } from "./content-seal.ts";
 import { ArchivedContents } from "./archived-contents.ts";
 import { Contents } from "./contents.ts";
-import {
-  ArchivedFigures,
-  ArchivedGenerations,
-  ArchivedSearch,
-  ArchivedUsage,
-} from "./archived-stores.ts";
+import { ArchivedUsage } from "./stores/archived-usage.ts";
+import { ArchivedFigures } from "./stores/archived-figures.ts";
+import { ArchivedSearch } from "./stores/archived-search.ts";
+import { ArchivedGenerations } from "./stores/archived-generations.ts";
 import { type ArchiveFigures, Archiver } from "./archiver.ts";
 import { type ArchivingTables, Outbox } from "./outbox.ts";
 

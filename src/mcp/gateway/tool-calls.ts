@@ -18,7 +18,7 @@ import {
   timeOfId,
 } from "../../insights/generation-record.ts";
 import { searchResult } from "../search/search-tool.ts";
-import { customerAdds, senderAdds, usageAdds } from "../../insights/usage-rollup.ts";
+import { customerAdds, senderAdds, usageAdds } from "../../insights/usage/usage-rollup.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
@@ -29,7 +29,7 @@ import { isNotConnected, type Grants } from "./oauth/grants.ts";
 import { answerMs } from "./agents/held-calls.ts";
 import { keepCall, type ToolContents } from "./kept-calls.ts";
 import type { Listener, ServerConnections } from "./server-connections.ts";
-import type { ServerWatch } from "./server-health.ts";
+import type { ServerWatch } from "./server-watch.ts";
 import { cappedResult } from "./tool-result.ts";
 import {
   type ServerUser,

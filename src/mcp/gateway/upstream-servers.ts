@@ -8,7 +8,7 @@ import {
 import type { ReadServer } from "./exposed-tools.ts";
 import type { Grants } from "./oauth/grants.ts";
 import type { ServerConnections } from "./server-connections.ts";
-import type { ToolList, UpstreamServerStore, WorkspaceServer } from "./server-store.ts";
+import type { ToolList, UpstreamServerStore, WorkspaceServer } from "./upstream-server-store.ts";
 import {
   isUsable,
   type PinnedTool,

@@ -1,4 +1,4 @@
-import { bodyCharactersMax } from "./open-hub.ts";
+import { bodyCharactersMax } from "./hub-library.ts";
 
 /** The creator of a conversation: the playground, or stored responses. */
 type ConversationSource = "playground" | "responses";

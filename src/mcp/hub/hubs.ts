@@ -1,5 +1,6 @@
 import { sql, type Expression, type SqlBool } from "kysely";
-import { type Clock, DistinctTime } from "../../platform/kernel/clock.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";

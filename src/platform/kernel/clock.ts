@@ -1,3 +1,5 @@
+import { beatMs, LivedTime } from "./time/lived-time.ts";
+
 /** Time as a dependency, so that tests can advance it. */
 export interface Clock {
   /** Returns the wall time in milliseconds since the Unix epoch. */
@@ -9,60 +11,6 @@ export interface Clock {
    * long another party takes, whose answer could not be read during those periods.
    */
   livedMs(): number;
-}
-
-/**
- * Milliseconds between beats, and the delay of a beat from which the process counts as suspended.
- */
-const beatMs = 250;
-
-/**
- * Milliseconds after the last reading in which beats go on: longer than any wait that is measured.
- * An idle process is not woken for them.
- */
-const beatsForMs = 60_000;
-
-/** Monotonic time in which a process ran. A late beat shows that it was suspended. */
-export class LivedTime {
-  private readonly monotonicMs: () => number;
-  private dueMs: number;
-  private readMs: number;
-  private lostMs = 0;
-
-  constructor(monotonicMs: () => number) {
-    this.monotonicMs = monotonicMs;
-    this.readMs = monotonicMs();
-    this.dueMs = this.readMs + beatMs;
-  }
-
-  /**
-   * Returns the monotonic time less what was lost, including the time of a beat that is late now.
-   */
-  nowMs(): number {
-    const nowMs = this.monotonicMs();
-    this.readMs = nowMs;
-    return nowMs - this.lostMs - this.lateMs(nowMs);
-  }
-
-  /**
-   * Notes that the process runs; called every `beatMs`. Returns false once nothing was read for a
-   * while, and the beats may end until the next reading.
-   */
-  beat(): boolean {
-    const nowMs = this.monotonicMs();
-    this.lostMs += this.lateMs(nowMs);
-    this.dueMs = nowMs + beatMs;
-    return nowMs - this.readMs < beatsForMs;
-  }
-
-  /** Begins again after beats have ended. Time without beats counts as lived. */
-  resume(): void {
-    this.dueMs = this.monotonicMs() + beatMs;
-  }
-
-  private lateMs(nowMs: number): number {
-    return Math.max(0, nowMs - this.dueMs - beatMs);
-  }
 }
 
 let lived: LivedTime | undefined;
@@ -100,19 +48,3 @@ export const dayMs = 86_400_000;
 /** Returns the ISO 8601 text of a wall time, or null for an absent one. */
 export const isoOrNull = (atMs: number | null): string | null =>
   atMs === null ? null : new Date(atMs).toISOString();
-
-/** Wall times that are all different, so that lists by age have a definite order. */
-export class DistinctTime {
-  private readonly clock: Clock;
-  private newestMs = 0;
-
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
-
-  /** Returns the present time, or the first millisecond after the last one that was returned. */
-  nextMs(): number {
-    this.newestMs = Math.max(this.clock.nowMs(), this.newestMs + 1);
-    return this.newestMs;
-  }
-}

@@ -179,30 +179,6 @@ export class NamedWindows {
   }
 }
 
-/** Counts the tokens of the last 60 seconds by key, for keys with a ceiling (`tpm`). */
-export class TokenCounter {
-  private readonly windows: NamedWindows;
-
-  constructor(clock: Clock) {
-    this.windows = new NamedWindows(clock, minuteWindow);
-  }
-
-  /**
-   * Counts the tokens that a request is about to send, unless that would exceed the key's ceiling.
-   */
-  tryReserve(keyId: string, { tokens, perMinute }: { tokens: number; perMinute: number }): boolean {
-    return this.windows.tryAdd(keyId, { limit: perMinute, amount: tokens });
-  }
-
-  /**
-   * Counts tokens that were used, even above the ceiling, since an answer's length is known only
-   * afterwards.
-   */
-  add(keyId: string, tokens: number): void {
-    if (tokens > 0) this.windows.tryAdd(keyId, { limit: Infinity, amount: tokens });
-  }
-}
-
 /**
  * The 16-bit parts of an IPv6 address that name a subscriber's network. The subscriber chooses the
  * rest (RFC 6177, RFC 8981).

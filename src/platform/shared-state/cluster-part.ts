@@ -1,6 +1,6 @@
 import type { ClusterNode } from "./cluster-node.ts";
 import { slotOf } from "./cluster-slots.ts";
-import { enterScript, RunGuard, runValues } from "./part-run.ts";
+import { enterScript, RunGuard, runValues } from "./run-guard.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
 import {
   type ScriptCall,

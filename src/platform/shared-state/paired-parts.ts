@@ -310,7 +310,7 @@ const matches = ({ identity, states }: DatabaseFacts, { part, paired }: Look): b
   paired.state === states.get(part.prefix)?.state;
 
 /** A part that is unavailable while it does not belong to the gateway's database. */
-export class PairedPart implements Pick<SharedPart, "prefix" | "runId" | "onRun" | "run"> {
+class PairedPart implements Pick<SharedPart, "prefix" | "runId" | "onRun" | "run"> {
   readonly prefix: string;
   private readonly part: SharedPart;
   private readonly options: Pick<PairedPartsOptions, "nodeId" | "clock"> & {

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { NodeAddress } from "./cluster-slots.ts";
 import { CommandWatch } from "./command-watch.ts";
-import { enterScript, RunGuard, runValues } from "./part-run.ts";
+import { enterScript, RunGuard, runValues } from "./run-guard.ts";
 import {
   newRedisClient,
   passingRefusal,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../kernel/clock.ts";
 import { LogLimit } from "../kernel/log-limit.ts";
-import { withinTime } from "../kernel/within-time.ts";
+import { withinTime } from "../kernel/time/within-time.ts";
 import type {
   CommitOptions,
   CommitQueue,

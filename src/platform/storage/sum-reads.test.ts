@@ -10,7 +10,9 @@ import {
   PostgresIntrospector,
   sql,
 } from "kysely";
-import { PostgresSumsDialect, readsSums, SqliteSumsCompiler, sumTablesOf } from "./sum-reads.ts";
+import { readsSums, sumTablesOf } from "./sum-reads.ts";
+import { PostgresSumsDialect } from "./postgres/postgres-sums-dialect.ts";
+import { SqliteSumsCompiler } from "./sqlite/sqlite-sums-compiler.ts";
 
 interface Schema {
   entries: { id: string; account: string };

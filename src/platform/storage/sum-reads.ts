@@ -1,13 +1,8 @@
 import {
   type CompiledQuery,
   type OperationNode,
-  PostgresDialect,
-  type PostgresDialectConfig,
-  PostgresQueryCompiler,
-  type QueryCompiler,
   RawNode,
   SelectQueryNode,
-  SqliteQueryCompiler,
   TableNode,
 } from "kysely";
 import type { AddStatement } from "./commit-queue.ts";
@@ -40,52 +35,11 @@ function namesTable(part: unknown, tables: SumTables): boolean {
  * Marks a query that reads sums, by the tables in its tree. Raw SQL names a table of sums as
  * `sql.table("usage_days")`, since its text is not read.
  */
-function marked(compiled: CompiledQuery, tables: SumTables): CompiledQuery {
+export function marked(compiled: CompiledQuery, tables: SumTables): CompiledQuery {
   const { query } = compiled;
   const reads =
     (SelectQueryNode.is(query) || RawNode.is(query)) &&
     tables.size > 0 &&
     namesTable(query, tables);
   return reads ? { ...compiled, sql: compiled.sql + mark } : compiled;
-}
-
-/** Compiles queries for SQLite, and marks those that read sums. */
-export class SqliteSumsCompiler extends SqliteQueryCompiler {
-  readonly #tables: SumTables;
-
-  constructor(tables: SumTables) {
-    super();
-    this.#tables = tables;
-  }
-
-  override compileQuery(...query: Parameters<QueryCompiler["compileQuery"]>): CompiledQuery {
-    return marked(super.compileQuery(...query), this.#tables);
-  }
-}
-
-class PostgresSumsCompiler extends PostgresQueryCompiler {
-  readonly #tables: SumTables;
-
-  constructor(tables: SumTables) {
-    super();
-    this.#tables = tables;
-  }
-
-  override compileQuery(...query: Parameters<QueryCompiler["compileQuery"]>): CompiledQuery {
-    return marked(super.compileQuery(...query), this.#tables);
-  }
-}
-
-/** The Postgres dialect, with a compiler that marks queries of sums. */
-export class PostgresSumsDialect extends PostgresDialect {
-  readonly #tables: SumTables;
-
-  constructor(config: PostgresDialectConfig, tables: SumTables) {
-    super(config);
-    this.#tables = tables;
-  }
-
-  override createQueryCompiler(): QueryCompiler {
-    return new PostgresSumsCompiler(this.#tables);
-  }
 }

@@ -1,11 +1,11 @@
 import { collectDefaultMetrics, Registry, type Metric } from "prom-client";
-import type { CounterCell, Family, HistogramCell } from "./metric-families.ts";
+import type { CounterCell, HistogramCell, MetricFamily } from "./metric-family.ts";
 
 /** A metric as it is shown to a scraper. */
 export type MetricDefinition =
-  | { kind: "counter"; name: string; help: string; family: Family<CounterCell> }
+  | { kind: "counter"; name: string; help: string; family: MetricFamily<CounterCell> }
   | { kind: "gauge" | "counter"; name: string; help: string; read: () => Promise<number> }
-  | { kind: "histogram"; name: string; help: string; family: Family<HistogramCell> };
+  | { kind: "histogram"; name: string; help: string; family: MetricFamily<HistogramCell> };
 
 interface Sample {
   labels: Record<string, string | number>;

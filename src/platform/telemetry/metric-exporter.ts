@@ -20,7 +20,7 @@ import {
   type ResourceMetrics,
 } from "@opentelemetry/sdk-metrics";
 import type { MetricDefinition } from "./exposition.ts";
-import type { HistogramCell } from "./metric-families.ts";
+import type { HistogramCell } from "./metric-family.ts";
 import type { MetricPushOptions } from "./metric-push.ts";
 
 const exportTimeoutMs = 5_000;

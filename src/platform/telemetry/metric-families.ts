@@ -1,4 +1,13 @@
 import type { MetricDefinition } from "./exposition.ts";
+import {
+  type CounterCell,
+  counterFamily,
+  type GaugeCell,
+  type HistogramCell,
+  histogramFamily,
+  type MetricFamily,
+  newGauge,
+} from "./metric-family.ts";
 
 const durationBounds = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
@@ -7,10 +16,6 @@ const overheadBounds = [
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1,
 ];
 const firstTokenBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 2, 5, 10, 30, 60];
-
-const counterFamily = (...labelNames: string[]) => new Family(labelNames, () => new CounterCell());
-const histogramFamily = (bounds: readonly number[], ...labelNames: string[]) =>
-  new Family(labelNames, () => new HistogramCell(bounds));
 
 /** Creates new families of every labelled metric. */
 export function newFamilies() {
@@ -38,7 +43,7 @@ export function newFamilies() {
  * Returns a family whose series are there from the start: to Prometheus, a series that begins with
  * its first count has not increased.
  */
-function begun<Cell>(family: Family<Cell>, ...values: readonly string[]): Family<Cell> {
+function begun<Cell>(family: MetricFamily<Cell>, ...values: readonly string[]): MetricFamily<Cell> {
   for (const value of values) family.at(value);
   return family;
 }
@@ -91,7 +96,11 @@ export interface Gauges {
 
 /** Returns names and help texts, which operators' dashboards depend on. */
 export function definitionsOf(families: Families, gauges: Gauges): MetricDefinition[] {
-  const counter = (name: string, help: string, family: Family<CounterCell>): MetricDefinition => ({
+  const counter = (
+    name: string,
+    help: string,
+    family: MetricFamily<CounterCell>,
+  ): MetricDefinition => ({
     kind: "counter",
     name: `switchyard_${name}`,
     help,
@@ -100,7 +109,7 @@ export function definitionsOf(families: Families, gauges: Gauges): MetricDefinit
   const histogram = (
     name: string,
     help: string,
-    family: Family<HistogramCell>,
+    family: MetricFamily<HistogramCell>,
   ): MetricDefinition => ({ kind: "histogram", name: `switchyard_${name}`, help, family });
   return [
     counter("requests_total", "Requests answered.", families.requests),
@@ -343,7 +352,7 @@ export function metricTable(): {
   help: string;
   labels: readonly string[];
 }[] {
-  const nothing = { requestsInFlight: new GaugeCell(), openStreams: new GaugeCell() };
+  const nothing = { requestsInFlight: newGauge(), openStreams: newGauge() };
   const read = (): number => 0;
   const gauges: Gauges = {
     ...nothing,
@@ -371,107 +380,3 @@ export function metricTable(): {
  * are validated and joined to a text each time), and a finished request makes some ten of them.
  * Here each is one addition, and prom-client sees the numbers only at a scrape (`exposition.ts`).
  */
-
-/** A number that only grows. */
-export class CounterCell {
-  value = 0;
-
-  inc(amount = 1): void {
-    this.value += amount;
-  }
-}
-
-/** A number that goes up and down. */
-export class GaugeCell {
-  value = 0;
-
-  inc(): void {
-    this.value += 1;
-  }
-
-  dec(): void {
-    this.value -= 1;
-  }
-}
-
-/**
- * Observations counted in buckets. `counts` has one more entry than `bounds`, for what is above the
- * last.
- */
-export class HistogramCell {
-  readonly bounds: readonly number[];
-  readonly counts: number[];
-  sum = 0;
-
-  /** `bounds` are the upper bounds, inclusive and ascending, in the unit of the observations. */
-  constructor(bounds: readonly number[]) {
-    this.bounds = bounds;
-    this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
-  }
-
-  /**
-   * Counts one observation. A negative one, after a clock was set back, counts as zero; NaN is
-   * ignored.
-   */
-  observe(value: number): void {
-    if (Number.isNaN(value)) return;
-    const amount = value > 0 ? value : 0;
-    let index = 0;
-    while (index < this.bounds.length && amount > (this.bounds[index] ?? 0)) index += 1;
-    this.counts[index] = (this.counts[index] ?? 0) + 1;
-    this.sum += amount;
-  }
-}
-
-interface Branch<Cell> {
-  branches: Map<string, Branch<Cell>>;
-  cell?: Cell;
-}
-
-const newBranch = <Cell>(): Branch<Cell> => ({ branches: new Map() });
-
-/** A cell and its labels. */
-export interface LabelledCell<Cell> {
-  labels: Record<string, string>;
-  cell: Cell;
-}
-
-/** The cells of one metric, one for each tuple of label values, created on first use. */
-export class Family<Cell> {
-  readonly labelNames: readonly string[];
-  private readonly create: () => Cell;
-  private readonly root: Branch<Cell> = newBranch();
-
-  constructor(labelNames: readonly string[], create: () => Cell) {
-    this.labelNames = labelNames;
-    this.create = create;
-    if (labelNames.length === 0) this.at();
-  }
-
-  /**
-   * Returns the cell of these label values, in the order of the label names. Callers may keep it
-   * where the labels do not change.
-   */
-  at(...values: readonly string[]): Cell {
-    let branch = this.root;
-    for (const value of values) {
-      let next = branch.branches.get(value);
-      if (next === undefined) branch.branches.set(value, (next = newBranch()));
-      branch = next;
-    }
-    return (branch.cell ??= this.create());
-  }
-
-  /** Returns every cell with its labels. */
-  entries(): LabelledCell<Cell>[] {
-    return this.below(this.root, {});
-  }
-
-  private below(branch: Branch<Cell>, labels: Record<string, string>): LabelledCell<Cell>[] {
-    const name = this.labelNames[Object.keys(labels).length];
-    if (name === undefined) return branch.cell === undefined ? [] : [{ labels, cell: branch.cell }];
-    return [...branch.branches].flatMap(([value, next]) =>
-      this.below(next, { ...labels, [name]: value }),
-    );
-  }
-}

@@ -9,7 +9,7 @@ import {
   type TracedInference,
 } from "./traced-inference.ts";
 import { noTracing, type OtlpSettings, type Tracing } from "./tracing.ts";
-import { Family, HistogramCell } from "./metric-families.ts";
+import { histogramFamily } from "./metric-family.ts";
 
 /** Bucket bounds that the conventions recommend, in seconds and in tokens. */
 const secondBounds = [
@@ -26,29 +26,26 @@ const tokenBounds = [
  */
 const maxModels = 200;
 
-const histogram = (bounds: readonly number[], ...labels: string[]) =>
-  new Family(labels, () => new HistogramCell(bounds));
-
 /**
  * Counts the metrics that OpenTelemetry's conventions define for clients of models. An operation is
  * one attempt at a provider; tokens are those of the attempt that was charged. An answer from the
  * cache is no operation.
  */
 class GenAiMetrics {
-  readonly #durations = histogram(
+  readonly #durations = histogramFamily(
     secondBounds,
     genAi.operationName,
     genAi.providerName,
     genAi.requestModel,
     genAi.errorType,
   );
-  readonly #firstChunks = histogram(
+  readonly #firstChunks = histogramFamily(
     secondBounds,
     genAi.operationName,
     genAi.providerName,
     genAi.requestModel,
   );
-  readonly #tokens = histogram(
+  readonly #tokens = histogramFamily(
     tokenBounds,
     genAi.operationName,
     genAi.providerName,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createMetrics, statusClass, type FinishedInference } from "./metrics.ts";
-import { Family, HistogramCell } from "./metric-families.ts";
+import { MetricFamily, newHistogram } from "./metric-family.ts";
 
 const finished: FinishedInference = {
   endpoint: "/v1/chat/completions",
@@ -116,14 +116,14 @@ describe("metric cells", () => {
   });
 
   test("of a histogram use inclusive bounds, count negatives in the first bucket, and drop NaN", () => {
-    const cell = new HistogramCell([1, 2, 4]);
+    const cell = newHistogram([1, 2, 4]);
     for (const value of [-1, 0, 1, 1.5, 2, 4, 4.1, Infinity, Number.NaN]) cell.observe(value);
     expect(cell.counts).toEqual([3, 2, 1, 2]);
   });
 
   test("of a family without labels exist before the first count", () => {
-    expect(new Family([], () => 1).entries()).toEqual([{ labels: {}, cell: 1 }]);
-    expect(new Family(["a"], () => 1).entries()).toEqual([]);
+    expect(new MetricFamily([], () => 1).entries()).toEqual([{ labels: {}, cell: 1 }]);
+    expect(new MetricFamily(["a"], () => 1).entries()).toEqual([]);
   });
 
   test.each([

@@ -3,15 +3,13 @@ import { errorCatalog, type ErrorCode, type ErrorFacts } from "../kernel/errors.
 import type { Usage } from "../kernel/usage.ts";
 import type { MetricDefinition } from "./exposition.ts";
 import {
-  type CounterCell,
   type Families,
-  GaugeCell,
   type Gauges,
-  type HistogramCell,
   definitionsOf,
   newFamilies,
   noSpenders,
 } from "./metric-families.ts";
+import { type CounterCell, type GaugeCell, type HistogramCell, newGauge } from "./metric-family.ts";
 import {
   mediaCounts,
   tokenKinds,
@@ -163,8 +161,8 @@ export const statusClass = (status: number): StatusClass =>
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const families = newFamilies();
   const gauges: Gauges = {
-    requestsInFlight: new GaugeCell(),
-    openStreams: new GaugeCell(),
+    requestsInFlight: newGauge(),
+    openStreams: newGauge(),
     clientConnections: async () => Number.NaN,
     sockets: () => ({ open: 0, frames: 0, seconds: 0 }),
     bodyBytes: () => 0,

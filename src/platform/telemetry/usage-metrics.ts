@@ -1,6 +1,6 @@
 import { mediaParts, type Usage, type UsagePart } from "../kernel/usage.ts";
 import type { MetricDefinition } from "./exposition.ts";
-import { CounterCell, Family } from "./metric-families.ts";
+import { type CounterCell, counterFamily, type MetricFamily } from "./metric-family.ts";
 
 /** Labels that an operator may ask for: each makes a series for every value. */
 export const usageLabels = ["workspace", "key", "model"] as const;
@@ -62,8 +62,6 @@ export function mediaCounts(usage: Usage): (readonly [kind: string, count: numbe
   return counts;
 }
 
-const counterFamily = (...labelNames: string[]) => new Family(labelNames, () => new CounterCell());
-
 /**
  * Requests, tokens and charges by the labels that an operator asked for. The number of series is
  * bounded, since every workspace and key makes some.
@@ -71,10 +69,10 @@ const counterFamily = (...labelNames: string[]) => new Family(labelNames, () => 
 export class UsageMetrics {
   private readonly labels: readonly UsageLabel[];
   private readonly seriesMax: number;
-  private readonly requests: Family<CounterCell>;
-  private readonly tokens: Family<CounterCell>;
-  private readonly media: Family<CounterCell>;
-  private readonly charged: Family<CounterCell>;
+  private readonly requests: MetricFamily<CounterCell>;
+  private readonly tokens: MetricFamily<CounterCell>;
+  private readonly media: MetricFamily<CounterCell>;
+  private readonly charged: MetricFamily<CounterCell>;
   private readonly known = new Set<string>();
   private readonly others: readonly string[];
 
@@ -107,7 +105,7 @@ export class UsageMetrics {
     const counter = (
       name: string,
       help: string,
-      family: Family<CounterCell>,
+      family: MetricFamily<CounterCell>,
     ): MetricDefinition => ({
       kind: "counter",
       name: `switchyard_usage_${name}`,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { endpoints } from "../../../src/endpoints/index.ts";
-import { isAudited } from "../../../src/access/audit-log.ts";
+import { isAudited } from "../../../src/access/audit/audit-log.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";

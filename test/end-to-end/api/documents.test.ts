@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { endpoints } from "../../../src/endpoints/index.ts";
-import { describedEndpoints } from "../../../src/http/open-api.ts";
+import { describedEndpoints } from "../../../src/http/open-api/open-api.ts";
 import { errorCatalog } from "../../../src/platform/kernel/errors.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "./at.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { isAudited } from "../../../src/access/audit-log.ts";
+import { isAudited } from "../../../src/access/audit/audit-log.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";

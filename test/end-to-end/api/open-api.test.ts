@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { z } from "zod";
 import { endpoints } from "../../../src/endpoints/index.ts";
-import { describedEndpoints } from "../../../src/http/open-api.ts";
+import { describedEndpoints } from "../../../src/http/open-api/open-api.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 
 const operationSchema = z.looseObject({

@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { EndpointPaths } from "../../../src/http/endpoint.ts";
+import { EndpointPaths } from "../../../src/http/endpoint-paths.ts";
 import { exchangeAuthorizationCode } from "../../../src/endpoints/consent/key-mint.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { createChildKey, createChildOfKey } from "../../../src/endpoints/keys/child-keys.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { OidcProvider } from "../../../src/identity/people/identity.ts";
+import type { OidcProvider } from "../../../src/identity/people/lazy-identity.ts";
 import type { SignUpPolicy } from "../../../src/identity/people/sign-up.ts";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import { startGateway } from "../../support/gateway.ts";

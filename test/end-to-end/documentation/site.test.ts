@@ -6,9 +6,9 @@ import { groupsOf, writtenSections } from "../../../src/documentation/contents.t
 import { settings, variables } from "../../../src/documentation/setting-texts.ts";
 import { headerTexts } from "../../../src/documentation/header-texts.ts";
 import { buildDocumentation } from "../../../src/app/parts/build-operations.ts";
-import { staticFiles } from "../../../src/documentation/site.ts";
+import { staticFiles } from "../../../src/documentation/documentation-site.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
-import { describedEndpoints } from "../../../src/http/open-api.ts";
+import { describedEndpoints } from "../../../src/http/open-api/open-api.ts";
 import { errorCatalog } from "../../../src/platform/kernel/errors.ts";
 import { metricTable } from "../../../src/platform/telemetry/metric-families.ts";
 import {

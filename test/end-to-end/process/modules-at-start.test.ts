@@ -33,7 +33,7 @@ const always = [
 const lateParts = [
   "src/billing/payments/open-payments.ts",
   "src/endpoints/ops/field-words.ts",
-  "src/http/open-api.ts",
+  "src/http/open-api/open-api.ts",
   "src/identity/people/create-identity.ts",
   "src/inference/catalog/configured/configured-provider.ts",
   "src/inference/sandbox/wire/",

@@ -1,8 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
-import {
-  FrameWait,
-  KeepAliveTicker,
-} from "../../../src/inference/pipeline/stream/keep-alive-ticker.ts";
+import { KeepAliveTicker } from "../../../src/inference/pipeline/stream/keep-alive-ticker.ts";
 import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { openaiClient } from "../clients/openai-client.ts";
 import { errorsIn, readReply, saidIn } from "./support/chat-reply.ts";
@@ -19,7 +16,7 @@ describe("a silent stream sends a keep-alive to its client", () => {
       nowMs += milliseconds;
       jest.advanceTimersByTime(milliseconds);
     };
-    const frames = new FrameWait(ticker, ": ping\n");
+    const frames = ticker.newWait(": ping\n");
     let told: string | undefined;
     const wait = (): void => frames.begin((value) => (told = value));
 

@@ -9,7 +9,7 @@ import { Table } from "../../ui/table.tsx";
 import { upstreamsQuery } from "./api.ts";
 import { ChangeProblem, useChange } from "./changes.tsx";
 
-/** How each provider does, with its smoke test; those that failed can be asked again at once. */
+/** Shows the state of each provider, and its smoke test, which can be repeated where it failed. */
 export function Upstreams() {
   const upstreams = useQuery(upstreamsQuery);
   const changing = useChange();

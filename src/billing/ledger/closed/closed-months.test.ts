@@ -15,7 +15,7 @@ import { freshDatabase, migratedDatabase } from "../../../../test/support/postgr
 import { dayMs, systemClock } from "../../../platform/kernel/clock.ts";
 import { newId } from "../../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../../platform/storage/storage-error.ts";
-import { Statements } from "../../credits/statement.ts";
+import { Statements } from "../../credits/statements.ts";
 import { ClosedMonths } from "./closed-months.ts";
 import { LedgerStore } from "../ledger-store.ts";
 

@@ -4,7 +4,7 @@ import type { BlockingBudgets } from "../../budgets/blocking-budgets.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import type { DatabaseEpoch } from "../../../platform/storage/database-epoch.ts";
 import type { CommitQueue } from "../../../platform/storage/commit-queue.ts";
-import type { AccountBook } from "../account-book.ts";
+import type { AccountBook } from "../book/account-book.ts";
 import type { LedgerStore } from "../ledger-store.ts";
 import { AccountReadings, type ReadingTables } from "./account-readings.ts";
 import { type LedgerParts, SharedAccounts } from "./shared-accounts.ts";

@@ -6,7 +6,7 @@ import {
   SharedStateMismatchError,
 } from "../../../platform/shared-state/shared-state-error.ts";
 import { admittedKey } from "../../../platform/shared-state/shared-state.ts";
-import { balanceOf, type AccountBook } from "../account-book.ts";
+import { balanceOf, type AccountBook } from "../book/account-book.ts";
 import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import { AdvanceHolds, type WantedHolds } from "./advance-holds.ts";
 import { budgetValues, keyValues, reserveScript, tagText, tightValues } from "./ledger-scripts.ts";

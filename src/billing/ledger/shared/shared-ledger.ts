@@ -10,7 +10,7 @@ import type { Clock } from "../../../platform/kernel/clock.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { CommitQueue, CommitUnit } from "../../../platform/storage/commit-queue.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
-import { balanceOf, type AccountBook } from "../account-book.ts";
+import { balanceOf, type AccountBook } from "../book/account-book.ts";
 import { type ChargeParts, chargeRows, creditUnit } from "../transfer.ts";
 import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import {
@@ -24,7 +24,7 @@ import {
   type Taken,
   type Withdrawal,
 } from "../ledger-port.ts";
-import type { RequestCounts, SettledRequests } from "../../allocations/request-counts.ts";
+import type { RequestCounts, SettledRequests } from "../../allocations/book-request-counts.ts";
 import { chargeAlone, postedOf } from "./charge-alone.ts";
 import {
   countsByok,

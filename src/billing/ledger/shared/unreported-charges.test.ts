@@ -4,7 +4,7 @@ import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { LedgerProcess } from "../../../../test/support/ledger-process.ts";
 import { hasRedis, redisMissing } from "../../../../test/support/redis.ts";
 import { sharedLedgerStage } from "../../../../test/support/shared-ledger-stage.ts";
-import { AccountBook } from "../account-book.ts";
+import { AccountBook } from "../book/account-book.ts";
 import type { SharedHold } from "./local-holds.ts";
 import { UnreportedCharges } from "./unreported-charges.ts";
 

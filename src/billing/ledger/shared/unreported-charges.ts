@@ -1,5 +1,5 @@
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
-import type { AccountBook } from "../account-book.ts";
+import type { AccountBook } from "../book/account-book.ts";
 import { type ChargeParts, splitOverBuckets } from "../transfer.ts";
 import { reportScript, tagText } from "./ledger-scripts.ts";
 import { keyIdsOf, type SharedHold } from "./local-holds.ts";

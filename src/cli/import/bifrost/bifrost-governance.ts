@@ -1,7 +1,7 @@
 import type { ImportPlan } from "../import-plan.ts";
 import { expiryOf, resetOf } from "../litellm/litellm-keys.ts";
-import type { SourceNode } from "../source-document.ts";
-import type { BifrostUpstreams } from "./bifrost-upstream.ts";
+import type { SourceNode } from "../source-node.ts";
+import type { BifrostUpstreams } from "./bifrost-upstreams.ts";
 
 /** Seconds of Bifrost's units; `M` is a month, `m` a minute. */
 const secondsByUnit: Readonly<Record<string, number>> = {

@@ -1,6 +1,6 @@
 import type { AliasCondition } from "../../../platform/kernel/models/model-alias.ts";
 import { canBeAlias, type ImportPlan } from "../import-plan.ts";
-import type { SourceNode } from "../source-document.ts";
+import type { SourceNode } from "../source-node.ts";
 
 /** What an expression of a rule demands: a model's name, and request headers. */
 interface Demands {

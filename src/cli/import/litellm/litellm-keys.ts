@@ -1,6 +1,7 @@
 import { endpointsOf } from "./litellm-routes.ts";
 import type { ImportPlan } from "../import-plan.ts";
-import type { SourceDocument, SourceNode } from "../source-document.ts";
+import type { SourceDocument } from "../source-document.ts";
+import type { SourceNode } from "../source-node.ts";
 
 const daysByUnit: Readonly<Record<string, number>> = {
   s: 1 / 86_400,

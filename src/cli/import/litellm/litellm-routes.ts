@@ -1,4 +1,4 @@
-import type { SourceNode } from "../source-document.ts";
+import type { SourceNode } from "../source-node.ts";
 
 const chat = ["/chat/completions"];
 const messages = ["/messages", "/messages/count_tokens"];

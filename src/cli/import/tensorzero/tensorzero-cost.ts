@@ -1,5 +1,5 @@
 import type { ConfiguredModel } from "../../../inference/catalog/configured/configured-provider.ts";
-import type { SourceNode } from "../source-document.ts";
+import type { SourceNode } from "../source-node.ts";
 
 type Pricing = NonNullable<ConfiguredModel["pricing"]>;
 

@@ -1,5 +1,6 @@
 import { CommandError } from "../../terminal.ts";
-import { type Path, SourceDocument, textOf } from "../source-document.ts";
+import { SourceDocument, textOf } from "../source-document.ts";
+import type { Path } from "../source-node.ts";
 
 /** A part of a key: bare, or within quotation marks. */
 const keyPart = /\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.?)/y;

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
-import { type Answer, Reply } from "../../../http/request-context.ts";
+import { type Answer, Reply } from "../../../http/reply.ts";
 import type { JsonObject } from "../../../inference/canonical/json.ts";
 import {
   ConverseShaper,
   converseOfMessage,
-} from "../../../inference/surfaces/bedrock/converse-answer.ts";
+} from "../../../inference/surfaces/bedrock/converse-shaper.ts";
 import { messagesOfConverse } from "../../../inference/surfaces/bedrock/converse-request.ts";
 import { answerCall } from "../../inference/answer-call.ts";
 import { messagesReader } from "../../inference/messages.ts";

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../inference/canonical/json.ts";
 import type {
   BedrockEvent,
   BedrockShaper,
-} from "../../../inference/surfaces/bedrock/converse-answer.ts";
+} from "../../../inference/surfaces/bedrock/converse-shaper.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
 
 const eventStream = "application/vnd.amazon.eventstream";

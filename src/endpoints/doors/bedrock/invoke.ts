@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
-import { type Answer, Reply } from "../../../http/request-context.ts";
+import { type Answer, Reply } from "../../../http/reply.ts";
 import { anthropicMessages } from "../../../inference/dialects/anthropic-messages/index.ts";
 import { messagesRequestSchema } from "../../../inference/dialects/anthropic-messages/request-schema.ts";
-import { InvokeShaper } from "../../../inference/surfaces/bedrock/invoke-messages.ts";
+import { InvokeShaper } from "../../../inference/surfaces/bedrock/invoke-shaper.ts";
 import { messageSchema, type MessagesServices } from "../../inference/messages.ts";
 import { withCall } from "../../inference/read-call.ts";
 import { messagesHeaders } from "../../inference/request-headers.ts";

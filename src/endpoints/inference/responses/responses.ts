@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
-import { type Answer, eventStreamHeaders, Reply } from "../../../http/request-context.ts";
+import { type Answer, eventStreamHeaders, Reply } from "../../../http/reply.ts";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import {
   wantsMetadataInLastEvent,

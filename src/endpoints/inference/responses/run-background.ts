@@ -1,4 +1,4 @@
-import { parseJsonObject } from "../../../http/read-body.ts";
+import { parseJsonObject } from "../../../http/bodies/read-body.ts";
 import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import type { InferenceDependencies } from "../../../inference/pipeline/execution.ts";
 import { encodeUsage } from "../../../inference/dialects/openai-responses/usage.ts";

@@ -1,18 +1,15 @@
 import { z } from "zod";
-import { checkBody } from "../../../http/check-body.ts";
+import { checkBody } from "../../../http/bodies/check-body.ts";
 import { defineEndpoint, type RequestContext } from "../../../access/define-endpoint.ts";
 import { lazily } from "../../../http/endpoint.ts";
 import { encodeContractError } from "../../../http/error-envelope.ts";
-import { eventStreamHeaders, Reply } from "../../../http/request-context.ts";
+import { eventStreamHeaders, Reply } from "../../../http/reply.ts";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import {
   metadataPlaceHeaders,
   wantsMetadataInLastEvent,
 } from "../../../inference/dialects/shared/gateway-facts.ts";
-import {
-  FrameWait,
-  type KeepAliveTicker,
-} from "../../../inference/pipeline/stream/keep-alive-ticker.ts";
+import type { KeepAliveTicker } from "../../../inference/pipeline/stream/keep-alive-ticker.ts";
 import { pageOfItems } from "../../../inference/responses/conversation.ts";
 import {
   hasEnded,
@@ -257,7 +254,7 @@ export function withPings(
   source: FrameSource,
   { keepAlive, atOnce }: { keepAlive: KeepAliveTicker; atOnce: boolean },
 ): FrameSource {
-  const wait = new FrameWait(keepAlive, pingFrame);
+  const wait = keepAlive.newWait(pingFrame);
   let pulled: Promise<string | undefined> | undefined;
   let headDue = atOnce;
   /**

@@ -1,5 +1,5 @@
 import type { RequestContext } from "../../../access/define-endpoint.ts";
-import { eventStreamHeaders, Reply } from "../../../http/request-context.ts";
+import { eventStreamHeaders, Reply } from "../../../http/reply.ts";
 import { asGatewayFacts } from "../../../inference/dialects/shared/gateway-facts.ts";
 import { responseRecord } from "../../../inference/dialects/openai-responses/answer-fields.ts";
 import { eventFrame } from "../../../inference/dialects/openai-responses/errors.ts";

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
-import type { RequestSource, ServedRequest } from "../../../http/request-context.ts";
-import { Reply } from "../../../http/request-context.ts";
+import type { RequestSource } from "../../../http/request-context.ts";
+import type { ServedRequest } from "../../../http/served-request.ts";
+import { Reply } from "../../../http/reply.ts";
 import type { ClientSocket } from "../../../http/sockets/client-socket.ts";
 import type { Caller } from "../../../identity/keys/caller.ts";
 import { ResponsesConnection } from "./responses-connection.ts";

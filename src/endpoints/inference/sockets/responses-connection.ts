@@ -1,5 +1,7 @@
-import type { Answer, RequestSource, ServedRequest } from "../../../http/request-context.ts";
-import { Reply } from "../../../http/request-context.ts";
+import type { RequestSource } from "../../../http/request-context.ts";
+import type { Answer } from "../../../http/reply.ts";
+import type { ServedRequest } from "../../../http/served-request.ts";
+import { Reply } from "../../../http/reply.ts";
 import {
   type ClientSocket,
   closeCodes,
@@ -12,7 +14,8 @@ import { ProviderSockets } from "../../../inference/pipeline/provider-sockets/pr
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
-import { attachFrame, type ResponseFrame, ResponseMemory } from "./response-frame.ts";
+import { attachFrame, type ResponseFrame } from "./response-frame.ts";
+import { ResponseMemory } from "./response-memory.ts";
 import { type CreateFrame, continued, readFrame, withStreamId } from "./client-frames.ts";
 import { readSteer, shownSteer, type Steer } from "./steering.ts";
 

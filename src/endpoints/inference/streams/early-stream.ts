@@ -1,10 +1,10 @@
 import type { RequestContext } from "../../../access/define-endpoint.ts";
-import { type Answer, eventStreamHeaders, Reply } from "../../../http/request-context.ts";
+import { type Answer, eventStreamHeaders, Reply } from "../../../http/reply.ts";
 import type { ClientDialect } from "../../../inference/dialects/dialect.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
-import {
+import type {
   FrameWait,
-  type KeepAliveTicker,
+  KeepAliveTicker,
 } from "../../../inference/pipeline/stream/keep-alive-ticker.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
@@ -77,7 +77,7 @@ class EarlyFrames implements FrameSource {
 
   constructor(serving: Promise<Answer>, { keepAlive, pingFrame, errorFrames }: EarlyFramesOptions) {
     this.pingFrame = pingFrame;
-    this.wait = new FrameWait(keepAlive, pingFrame);
+    this.wait = keepAlive.newWait(pingFrame);
     serving.then(
       (answer) => this.arrive(answer),
       (error: unknown) => this.arrive(errorFrames(error)),

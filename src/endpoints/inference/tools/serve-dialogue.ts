@@ -2,7 +2,7 @@ import { execute } from "../../../inference/pipeline/execute.ts";
 import type { ServedStream, ServedWhole } from "../../../inference/pipeline/execution.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import type { RequestContext } from "../../../access/define-endpoint.ts";
-import type { Reply } from "../../../http/request-context.ts";
+import type { Reply } from "../../../http/reply.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";

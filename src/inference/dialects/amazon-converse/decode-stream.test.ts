@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { readCassettes } from "../../../../test/support/cassettes.ts";
 import { messagesOfLines } from "../../../../test/support/upstream/event-stream-message.ts";
 import type { StreamPart } from "../../canonical/response.ts";
-import { openEventStream, type EventStreamDecoder } from "../../upstream/event-stream.ts";
+import { openEventStream, type EventStreamDecoder } from "../../upstream/event-stream-decoder.ts";
 import type { SseEvent } from "../../upstream/sse-decoder.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { ConverseStreamDecoder } from "./decode-stream.ts";

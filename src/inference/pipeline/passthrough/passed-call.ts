@@ -15,7 +15,7 @@ import {
   type GenerationRecord,
   timeOfId,
 } from "../../../insights/generation-record.ts";
-import { customerAdds, senderAdds, usageAdds } from "../../../insights/usage-rollup.ts";
+import { customerAdds, senderAdds, usageAdds } from "../../../insights/usage/usage-rollup.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../../platform/kernel/money.ts";

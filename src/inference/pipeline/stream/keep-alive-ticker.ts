@@ -1,4 +1,4 @@
-import { type Passing, PassingSet } from "../../../platform/kernel/passing.ts";
+import { type Passing, PassingSet } from "../../../platform/kernel/passing-set.ts";
 
 /** Milliseconds of silence after which the client is sent a ping. */
 const silenceMs = 10_000;
@@ -14,6 +14,11 @@ export class KeepAliveTicker {
 
   constructor(nowMs: () => number) {
     this.nowMs = nowMs;
+  }
+
+  /** Creates a wait for one stream, in which the client is sent this ping where frames are late. */
+  newWait(pingFrame: string): FrameWait {
+    return new FrameWait(this, pingFrame);
   }
 
   /** Starts watching a client's wait, until `forget`. */
@@ -48,7 +53,7 @@ export class KeepAliveTicker {
  * A client's wait for the next frames of its stream. It can begin again any number of times, and is
  * answered with a ping where the frames are late.
  */
-export class FrameWait implements Passing {
+class FrameWait implements Passing {
   place = -1;
   /** When the wait began, in milliseconds of the ticker's clock. */
   sinceMs = 0;
@@ -88,3 +93,5 @@ export class FrameWait implements Passing {
     this.ticker.forget(this);
   }
 }
+
+export type { FrameWait };

@@ -1,11 +1,11 @@
 import { failureOf, type FailureWithUsage } from "../attempt.ts";
 import type { Execution, ServedBytes, ServedStream } from "../execution.ts";
 import { exceptionFormOf } from "../adapt.ts";
-import { noteKeyServed } from "../provider-credentials.ts";
+import { noteKeyServed } from "../credentials/provider-credentials.ts";
 import { type BytesDecoder, RelayedBytes } from "./relayed-bytes.ts";
 import type { UpstreamRoute } from "../../catalog/model.ts";
 import type { EventDecoder } from "../../upstream/sse-decoder.ts";
-import { openEventStream } from "../../upstream/event-stream.ts";
+import { openEventStream } from "../../upstream/event-stream-decoder.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import { emptyAnswer, UpstreamFailure } from "../../upstream/upstream-failure.ts";
 import { type SentStream, OpenedStream } from "./opened-stream.ts";

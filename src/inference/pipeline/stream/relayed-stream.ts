@@ -12,7 +12,7 @@ import type { MeteredUsage } from "../../canonical/response.ts";
 import type { StreamGuard } from "../hold/output-watch.ts";
 import type { PieceReader } from "../../upstream/exchange.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
-import { type KeepAliveTicker, FrameWait } from "./keep-alive-ticker.ts";
+import type { KeepAliveTicker, FrameWait } from "./keep-alive-ticker.ts";
 
 /** Limits on how much of a stream is drained after its client has left. */
 const drainChunksMax = 20_000;
@@ -57,7 +57,7 @@ export class RelayedStream implements FrameSource {
       settle: () => this.settleOnce("completed"),
       metadataText: () => this.metadataText(),
     });
-    this.wait = new FrameWait(options.keepAlive, this.relay.pingFrame);
+    this.wait = options.keepAlive.newWait(this.relay.pingFrame);
   }
 
   /**

@@ -8,7 +8,7 @@ import type { UpstreamDialect } from "../../dialects/dialect.ts";
 import { amazonConverse } from "../../dialects/amazon-converse/index.ts";
 import { anthropicMessages } from "../../dialects/anthropic-messages/index.ts";
 import { googleGenerate } from "../../dialects/google-generate/index.ts";
-import { openEventStream } from "../../upstream/event-stream.ts";
+import { openEventStream } from "../../upstream/event-stream-decoder.ts";
 import { AbortScope } from "../../upstream/abort-scope.ts";
 import { createSigner } from "../../upstream/signing/create-signer.ts";
 import { postFormThrough } from "../../upstream/signing/request-signer.ts";

@@ -20,7 +20,7 @@ import { openaiResponses as responses } from "../../dialects/openai-responses/in
 import { asArray, asObject } from "../../dialects/shared/wire-fields.ts";
 import {
   failureMessage,
-  InvalidRequest,
+  InvalidRequestError,
   sseEvent,
   type Refusal,
   type SandboxDialect,
@@ -376,7 +376,7 @@ export const openaiResponses = spoken({
   refusal: openaiError,
   prompt(read, { previous_response_id: previous }) {
     if (!previous) return read;
-    throw new InvalidRequest(
+    throw new InvalidRequestError(
       `Previous response with id '${String(previous)}' not found: the sandbox stores none.`,
     );
   },

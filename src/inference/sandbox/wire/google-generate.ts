@@ -1,6 +1,6 @@
 import {
   failureMessage,
-  InvalidRequest,
+  InvalidRequestError,
   sseEvent,
   type Refusal,
   type RequestTarget,
@@ -338,7 +338,7 @@ export const googleGenerate: SandboxDialect = {
 
 function verbOf({ pathAction, query }: RequestTarget): { streamed: boolean; sse: boolean } {
   if (pathAction !== "generateContent" && pathAction !== "streamGenerateContent") {
-    throw new InvalidRequest(`The sandbox has no method '${pathAction}'.`);
+    throw new InvalidRequestError(`The sandbox has no method '${pathAction}'.`);
   }
   return { streamed: pathAction === "streamGenerateContent", sse: query.get("alt") === "sse" };
 }

@@ -1,5 +1,6 @@
 import { badRequest } from "../../dialects/shared/wire-fields.ts";
-import { FieldReader, isObject, listOf, type Fields } from "../read-fields.ts";
+import { isObject, listOf, type Fields } from "../read-fields.ts";
+import { FieldReader } from "../field-reader.ts";
 
 /** A description of a question or of an answer to it: text, or JSON. */
 export type Guidance = string | Fields | readonly unknown[];

@@ -7,8 +7,8 @@ import {
   cacheKeyOf,
   readCachePolicy,
   type CacheScope,
-  MemoryAnswerStore,
 } from "./answer-cache.ts";
+import { MemoryAnswerStore } from "./memory-answer-store.ts";
 import { readEmbeddingRequest } from "./embedding-request.ts";
 
 const answerOf = (tail: string): KeptAnswer => ({

@@ -1,6 +1,7 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { estimateInputTokens } from "../../dialects/shared/requirements.ts";
-import { FieldReader, isObject, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { isObject, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { FieldReader } from "../field-reader.ts";
 import type { SortKey } from "../../routing/provider-preferences.ts";
 
 /**

@@ -6,7 +6,7 @@ import { qwenGuard } from "./qwen-guard.ts";
 import { shieldGemma } from "./shield-gemma.ts";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import { CredentialChoice } from "../../pipeline/provider-credentials.ts";
+import { CredentialChoice } from "../../pipeline/credentials/credential-choice.ts";
 import type { InferenceDependencies } from "../../pipeline/execution.ts";
 import type { ProviderFilter } from "../../routing/candidate.ts";
 import { findModel, isModelAllowed } from "../../routing/resolve-models.ts";

@@ -6,7 +6,8 @@ import type {
   Adapter,
   AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
-import { type Fields, fieldsOf, isObject, listOf, FieldReader } from "../read-fields.ts";
+import { type Fields, fieldsOf, isObject, listOf } from "../read-fields.ts";
+import { FieldReader } from "../field-reader.ts";
 import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import { guardFormatOf, moderates, unknownGuard } from "./guard-formats.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";

@@ -4,7 +4,7 @@ import type { Execution, InferenceDependencies } from "../../pipeline/execution.
 import { beginExecution } from "../../pipeline/execution.ts";
 import { isFree, listCeiling } from "../../pipeline/hold/hold-ceiling.ts";
 import type { CallOrigin, InferenceCall } from "../../pipeline/inference-call.ts";
-import { takeKey } from "../../pipeline/provider-credentials.ts";
+import { takeKey } from "../../pipeline/credentials/provider-credentials.ts";
 import { type Settled, settle } from "../../pipeline/settle.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import { realtimeCall, type ResponseBound } from "./realtime-call.ts";

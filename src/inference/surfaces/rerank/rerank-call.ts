@@ -6,14 +6,8 @@ import type {
   Adapter,
   AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
-import {
-  FieldReader,
-  fieldsOf,
-  isObject,
-  listOf,
-  requireFields,
-  type Fields,
-} from "../read-fields.ts";
+import { fieldsOf, isObject, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { FieldReader } from "../field-reader.ts";
 import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";

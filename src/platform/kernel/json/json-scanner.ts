@@ -1,3 +1,5 @@
+import { backslash, quote, StringEnds } from "./string-ends.ts";
+
 /** Bounds on the content of a JSON text. */
 export interface JsonBounds {
   /** The nesting depth of objects and lists. */
@@ -14,31 +16,8 @@ export interface JsonBounds {
 
 /** The name of a bound that JSON text exceeded. */
 export type PassedBound = keyof JsonBounds;
-
-const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
+const [comma, colon] = [0x2c, 0x3a];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
-
-/** Finds the ends of strings in JSON text whose bytes arrive piece by piece. */
-export class StringEnds {
-  private isEscaped = false;
-
-  /** Returns the position of the quote that ends the string, or the end of the piece. */
-  endIn(bytes: Uint8Array, from: number): number {
-    for (let at = from; ; ) {
-      const found = bytes.indexOf(quote, at);
-      const end = found < 0 ? bytes.length : found;
-      let slashesFrom = end;
-      while (slashesFrom > at && bytes[slashesFrom - 1] === backslash) slashesFrom -= 1;
-      const isOdd = (end - slashesFrom) % 2 === 1;
-      // A backslash at the end of the previous piece escapes the first character of this one.
-      const isEscaped = slashesFrom === at && this.isEscaped ? !isOdd : isOdd;
-      this.isEscaped = found < 0 && isEscaped;
-      if (found < 0) return end;
-      if (!isEscaped) return found;
-      at = found + 1;
-    }
-  }
-}
 
 /**
  * Counts the content of JSON text while its bytes arrive, piece by piece: parsing it first would

@@ -4,7 +4,7 @@ import { Client, type QueryConfig } from "pg";
 import type { Clock } from "../../kernel/clock.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
 import type { StorageLogger } from "../storage.ts";
-import { succeedsWithin } from "../../kernel/within-time.ts";
+import { succeedsWithin } from "../../kernel/time/within-time.ts";
 import {
   countMembers,
   endSession,

@@ -4,7 +4,7 @@ import { dayMs } from "../../kernel/clock.ts";
 import { GroupCommitQueue } from "../group-commit-queue.ts";
 import { migrate } from "../migrate.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
-import { succeedsWithin } from "../../kernel/within-time.ts";
+import { succeedsWithin } from "../../kernel/time/within-time.ts";
 import { CommitSession } from "./commit-session.ts";
 import { type AddStatement, type CommitStatements, createUnitPacker } from "../commit-queue.ts";
 import { formatText, growthFormatOf, type GrowthFormat } from "../growths.ts";
@@ -15,7 +15,8 @@ import { PostgresBatchWriter } from "./postgres-batch-writer.ts";
 import { reportingUnavailable } from "./postgres-error.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import { SumFold } from "./sum-fold.ts";
-import { PostgresSumsDialect, sumTablesOf } from "../sum-reads.ts";
+import { sumTablesOf } from "../sum-reads.ts";
+import { PostgresSumsDialect } from "./postgres-sums-dialect.ts";
 
 const maxQueryMs = 30_000;
 const maxIdleInTransactionMs = 5_000;

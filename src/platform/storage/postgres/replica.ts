@@ -3,10 +3,11 @@ import { DatabaseError as PostgresError, type Pool, type PoolClient } from "pg";
 import type { Clock } from "../../kernel/clock.ts";
 import { randomBase62 } from "../../kernel/ids.ts";
 import { LogLimit } from "../../kernel/log-limit.ts";
-import { succeedsWithin, withinTime } from "../../kernel/within-time.ts";
+import { succeedsWithin, withinTime } from "../../kernel/time/within-time.ts";
 import { databaseMs, type GatewayTables } from "../database-epoch.ts";
 import type { StorageLogger } from "../storage.ts";
-import { PostgresSumsDialect, type SumTables } from "../sum-reads.ts";
+import type { SumTables } from "../sum-reads.ts";
+import { PostgresSumsDialect } from "./postgres-sums-dialect.ts";
 import { newPool } from "./new-pool.ts";
 
 /** The lag, in milliseconds, beyond which a replica is not read from. */

@@ -7,7 +7,7 @@ import type { AddStatement } from "../commit-queue.ts";
 import type { GrowthFormat } from "../growths.ts";
 import type { StorageLogger } from "../storage.ts";
 import { readsSums } from "../sum-reads.ts";
-import { succeedsWithin } from "../../kernel/within-time.ts";
+import { succeedsWithin } from "../../kernel/time/within-time.ts";
 import { type ColumnTypes, foldSql } from "./commit-sql.ts";
 import type { QueryClient, QueryPool } from "./silence-watch.ts";
 

@@ -7,8 +7,10 @@ import { createUnitPacker } from "../commit-queue.ts";
 import { DatabaseError, StorageInUseError } from "../storage-error.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
 import { sumTablesOf } from "../sum-reads.ts";
-import { succeedsWithin } from "../../kernel/within-time.ts";
-import { DatabaseWorker, SqliteBatchWriter, WriterTurn } from "./database-worker.ts";
+import { succeedsWithin } from "../../kernel/time/within-time.ts";
+import { DatabaseWorker } from "./database-worker.ts";
+import { SqliteBatchWriter } from "./sqlite-batch-writer.ts";
+import { WriterTurn } from "./writer-turn.ts";
 import { WorkerDialect } from "./worker-dialect.ts";
 import { databaseInUseCode, type OpenRequest } from "./worker-protocol.ts";
 

@@ -14,8 +14,10 @@ import {
 } from "kysely";
 import { assert } from "../../kernel/assert.ts";
 import { StorageUnavailableError } from "../storage-error.ts";
-import { readsSums, SqliteSumsCompiler, type SumTables } from "../sum-reads.ts";
-import type { DatabaseWorker, WriterTurn } from "./database-worker.ts";
+import { readsSums, type SumTables } from "../sum-reads.ts";
+import { SqliteSumsCompiler } from "./sqlite-sums-compiler.ts";
+import type { DatabaseWorker } from "./database-worker.ts";
+import type { WriterTurn } from "./writer-turn.ts";
 import type { QueryRows } from "./worker-protocol.ts";
 
 /** Kysely's SQLite dialect over the two database threads. */

@@ -16,7 +16,8 @@ import {
   type WorkerRequest,
   type WorkerResponse,
 } from "./worker-protocol.ts";
-import { QueryRunner, openConnection, takeProcessLock } from "./sqlite-connection.ts";
+import { openConnection, takeProcessLock } from "./sqlite-connection.ts";
+import { QueryRunner } from "./query-runner.ts";
 
 declare const self: Worker;
 

@@ -1,4 +1,4 @@
-import type { RequestHeaders } from "../../../../http/request-context.ts";
+import type { RequestHeaders } from "../../../../http/served-request.ts";
 import type { SocketSession } from "../../../../http/sockets/client-socket.ts";
 import {
   betaServerEvent,
