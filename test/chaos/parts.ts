@@ -3,6 +3,7 @@ import { acmeYaml } from "../end-to-end/process/support/acme-yaml.ts";
 import { bootstrapVariables } from "../end-to-end/process/support/bootstrap-variables.ts";
 import { queryDatabase } from "../end-to-end/process/support/query-database.ts";
 import { startPostgres, type PostgresServer } from "../support/postgres.ts";
+import { programPath } from "../support/program.ts";
 import { startProcess, temporaryDirectory, type GatewayProcess } from "../support/process.ts";
 import { startRedis, type RedisServer } from "../support/redis.ts";
 import { seededRandom } from "../end-to-end/process/support/seeded-random.ts";
@@ -41,7 +42,6 @@ export interface PartsWanted {
   minutesAhead?: readonly number[];
 }
 
-const sourcePath = (...names: string[]): string => join(import.meta.dir, "..", ...names);
 const seed = 7;
 /** So that no rate window answers in the place of what is broken. */
 const noWindow = "plans: { enterprise: { per_minute: 1000000 } }";
@@ -104,8 +104,8 @@ async function startNodes(upstream: FaultUpstream, wanted: PartsWanted): Promise
         command: [
           process.execPath,
           "--preload",
-          sourcePath("support", "shifted-clock.ts"),
-          sourcePath("..", "src", "main.ts"),
+          join(import.meta.dir, "..", "support", "shifted-clock.ts"),
+          programPath("main"),
         ],
       }),
     });

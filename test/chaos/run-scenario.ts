@@ -44,60 +44,82 @@ const slowestMs = 500;
 /** Answers before the fault begins, so that there is something to compare with. */
 const servedBefore = 300;
 
-/**
- * Runs one scenario on gateways of its own, and closes their books. Clients rest between requests
- * where the processors are not theirs alone.
- */
-export async function runScenario(
-  scenario: Scenario,
-  topology: Topology,
-  { restMs = 0 } = {},
-): Promise<ChaosResult> {
+/** How clients ask. */
+interface LoadWanted {
+  /** Answers before the fault begins. */
+  servedBefore?: number;
+  /** Pause of a client between its requests, where the processors are not theirs alone. */
+  restMs?: number;
+}
+
+/** Runs one scenario on gateways of its own, and closes their books. */
+export async function runScenario(scenario: Scenario, topology: Topology): Promise<ChaosResult> {
   const parts = await startParts({ ...scenario, topology });
   try {
-    parts.upstream.script((request) => chatAnswer(request, { usage }));
-    const load = new Load(parts.gateways, { restMs });
-    const beganMs = performance.now();
-    do await load.untilNormal();
-    while (load.served < servedBefore);
-    const brokenMs = performance.now();
-    const mend = await scenario.breaks(parts, load);
-    const mendingMs = performance.now();
-    await mend();
-    const mendedMs = performance.now();
-    await load.untilNormal();
-    const secondsToNormal = Math.round((performance.now() - mendedMs) / 100) / 10;
-    await load.end();
-    const isOther = (home: number): boolean => home !== scenario.broken;
-    return {
-      topology,
-      name: scenario.name,
-      secondsToNormal,
-      p99BeforeMs: Math.round(load.p99Ms(beganMs, brokenMs - slowestMs, () => true) ?? 0),
-      p99DuringMs: roundedOr(load.p99Ms(brokenMs, Math.max(mendingMs, mendedMs), isOther)),
-      ...(await closeBooks(parts, load)),
-    };
+    return { topology, ...(await runOn(parts, scenario)) };
   } finally {
     await Promise.all(parts.gateways.map((gateway) => gateway.kill9()));
     await parts.stop();
   }
 }
 
+/** Runs one scenario on gateways that run, and closes their books, in which others may stand. */
+export async function runOn(
+  parts: ChaosParts,
+  scenario: Scenario,
+  { restMs = 0, servedBefore: before = servedBefore }: LoadWanted = {},
+): Promise<Omit<ChaosResult, "topology">> {
+  parts.upstream.script((request) => chatAnswer(request, { usage }));
+  const earlier = await unpaidAndUncollected(parts);
+  const load = new Load(parts.gateways, { restMs });
+  const beganMs = performance.now();
+  do await load.untilNormal();
+  while (load.served < before);
+  const brokenMs = performance.now();
+  const mend = await scenario.breaks(parts, load);
+  const mendingMs = performance.now();
+  await mend();
+  const mendedMs = performance.now();
+  await load.untilNormal();
+  const secondsToNormal = Math.round((performance.now() - mendedMs) / 100) / 10;
+  await load.end();
+  const isOther = (home: number): boolean => home !== scenario.broken;
+  const books = await closeBooks(parts, load);
+  const { unpaid, uncollected } = await unpaidAndUncollected(parts);
+  return {
+    name: scenario.name,
+    secondsToNormal,
+    p99BeforeMs: Math.round(load.p99Ms(beganMs, brokenMs - slowestMs, () => true) ?? 0),
+    p99DuringMs: roundedOr(load.p99Ms(brokenMs, Math.max(mendingMs, mendedMs), isOther)),
+    ...books,
+    unpaid: unpaid - earlier.unpaid,
+    uncollected: uncollected - earlier.uncollected,
+  };
+}
+
 const roundedOr = (milliseconds: number | undefined): number | undefined =>
   milliseconds === undefined ? undefined : Math.round(milliseconds);
 
-async function closeBooks({ gateways, query, upstream }: ChaosParts, load: Load) {
+const countsSql = `select (select count(*) from generations where cost_nano > 0) as paid,
+  (select count(*) from transfers where kind = 'uncollected') as uncollected`;
+
+/** What the provider was sent for nothing, and what was booked to the operator, so far. */
+async function unpaidAndUncollected({ query, upstream }: ChaosParts) {
+  const [counts] = await query(countsSql);
+  return {
+    unpaid: upstream.requests.length - Number(counts?.["paid"]),
+    uncollected: Number(counts?.["uncollected"]),
+  };
+}
+
+async function closeBooks({ gateways, query }: ChaosParts, load: Load) {
   await Promise.all(gateways.map(untilUncollectedIsBooked));
   await Promise.all(gateways.map(untilIdle));
   const { charges } = await standingBooks({ options: {}, query });
   const standing = load.seen.filter(({ generationId }) => charges.has(generationId));
   const ids = new Set(load.seen.map(({ generationId }) => generationId));
-  const paid = [...charges.values()].filter((costNano) => costNano > 0n).length;
   const differing = standing.filter(
     ({ generationId, costNano }) => charges.get(generationId) !== costNano,
-  );
-  const uncollected = await query(
-    "select count(*) as count from transfers where kind = 'uncollected'",
   );
   const holds = await Promise.all(gateways.map(openHolds));
   const { asked, served, failed, broken, free } = load;
@@ -109,8 +131,6 @@ async function closeBooks({ gateways, query, upstream }: ChaosParts, load: Load)
     lost: load.seen.length - standing.length,
     double: load.seen.length - ids.size + differing.length,
     free,
-    unpaid: upstream.requests.length - paid,
-    uncollected: Number(uncollected[0]?.["count"]),
     stuckHolds: holds.reduce((sum, count) => sum + count, 0),
   };
 }
