@@ -13,7 +13,7 @@ import { stores, type OpenedStore } from "./support/stores.ts";
 import { isNightly } from "../../support/nightly.ts";
 
 /** A lost charge needs the right moment, which `npm test -- --engines=all` looks for longer. */
-const rounds = isNightly ? 50 : 8;
+const rounds = isNightly ? 50 : 4;
 /**
  * A round takes six seconds on a machine that is busy with other things: few of them, so that no
  * test comes near its timeout.

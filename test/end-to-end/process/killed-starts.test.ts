@@ -10,7 +10,7 @@ import { isNightly } from "../../support/nightly.ts";
 afterAll(endProcesses);
 
 /** Another moment each; nightly more of them. */
-const kills = isNightly ? 12 : 4;
+const kills = isNightly ? 12 : 2;
 
 describe.each([...stores])("first starts that are killed on $name", ({ name, openEmpty }) => {
   const seed = testSeed();

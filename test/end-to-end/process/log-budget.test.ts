@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
+import { programPath } from "../../support/program.ts";
 import { startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at } from "../api/at.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
@@ -9,12 +10,11 @@ import { getJson, postChat } from "./support/ask.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { pollUntil } from "../../support/poll-until.ts";
 
-const root = join(import.meta.dir, "..", "..", "..");
 const command = [
   process.execPath,
   "--preload",
-  join(root, "test", "support", "hours-on-signal.ts"),
-  join(root, "src", "main.ts"),
+  join(import.meta.dir, "..", "..", "support", "hours-on-signal.ts"),
+  programPath("main"),
 ];
 
 afterAll(endProcesses);

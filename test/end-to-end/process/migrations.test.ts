@@ -7,12 +7,12 @@ import {
   startProcess,
   temporaryDirectory,
 } from "../../support/process.ts";
+import { programPath } from "../../support/program.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { stores } from "./support/stores.ts";
 
-const sourcePath = (name: string): string => join(import.meta.dir, "..", "..", "..", "src", name);
-const migrateCommand = [process.execPath, sourcePath("migrate.ts")];
-const withoutMigrating = [process.execPath, sourcePath("main.ts"), "--no-migrate"];
+const migrateCommand = [process.execPath, programPath("migrate")];
+const withoutMigrating = [process.execPath, programPath("main"), "--no-migrate"];
 
 afterAll(endProcesses);
 
@@ -68,7 +68,7 @@ test("secrets can be read from files, and an unknown option is refused by name",
     expect.stringContaining("OPENAI_API_KEY_FILE: cannot be read: ENOENT"),
   ]);
   const unknown = await runProcess({
-    command: [process.execPath, sourcePath("main.ts"), "--fast"],
+    command: [process.execPath, programPath("main"), "--fast"],
   });
   expect([unknown.exitCode, unknown.stderr]).toEqual([
     1,

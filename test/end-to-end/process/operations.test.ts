@@ -14,8 +14,11 @@ import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 import { freePort } from "./support/ports.ts";
 
 let upstream: FaultUpstream;
+/** A gateway with a provider that has a key, and no other settings. */
+let plain: GatewayProcess;
 beforeAll(async () => {
   upstream = await startFaultUpstream();
+  plain = await start({ yaml: acmeYaml(upstream.baseUrl) });
 });
 afterAll(async () => {
   await endProcesses();
@@ -27,7 +30,7 @@ const start = (options: ProcessOptions): Promise<GatewayProcess> =>
 
 describe("operations", () => {
   test("/healthz and /readyz return 200 without a credential after the ready line", async () => {
-    const { url } = await start({ yaml: acmeYaml(upstream.baseUrl) });
+    const { url } = plain;
     const [health, ready] = await Promise.all([fetch(`${url}/healthz`), fetch(`${url}/readyz`)]);
     expect([health.status, await health.json()]).toEqual([200, { status: "ok" }]);
     expect([ready.status, await ready.json()]).toEqual([200, { status: "ready", unready: [] }]);
@@ -38,12 +41,12 @@ describe("operations", () => {
     expect((await postChat(gateway)).status).toBe(200);
     await gateway.stderrHas("the access log cannot be written");
     expect((await postChat(gateway)).status).toBe(200);
+    await gateway.kill9();
   });
 
   test("/metrics counts served requests on the API's port", async () => {
-    const gateway = await start({ yaml: acmeYaml(upstream.baseUrl) });
-    expect((await postChat(gateway)).status).toBe(200);
-    const response = await fetch(`${gateway.url}/metrics`);
+    expect((await postChat(plain)).status).toBe(200);
+    const response = await fetch(`${plain.url}/metrics`);
     expect(response.headers.get("content-type")).toStartWith("text/plain; version=");
     const lines = (await response.text()).split("\n");
     expect(
@@ -65,6 +68,7 @@ describe("operations", () => {
     expect((await fetch(`${gateway.url}/metrics`)).status).toBe(404);
     for (const path of ["/healthz", "/docs", "/v1/models", "/"])
       expect((await fetch(elsewhere + path)).status).toBe(404);
+    await gateway.kill9();
   });
 });
 
@@ -84,7 +88,10 @@ const exampleModel = ({ stdoutLines }: GatewayProcess): string | undefined =>
 describe("the sandbox", () => {
   const keyless = acmeYaml("http://127.0.0.1:9/v1").replace("    api_key: upstream-secret\n", "");
   const rules: Record<string, ProcessOptions & { runs: boolean; beside?: true }> = {
-    "runs when no provider has a key": { runs: true },
+    "runs when no provider has a key, and listens on loopback only, whatever HOST is": {
+      environment: { HOST: "0.0.0.0" },
+      runs: true,
+    },
     "runs beside a provider without a key": { yaml: keyless, runs: true },
     "runs when the variable of a provider's key is not set": {
       yaml: acmeYaml("http://127.0.0.1:9/v1").replace("upstream-secret", "${ACME_API_KEY}"),
@@ -92,10 +99,6 @@ describe("the sandbox", () => {
     },
     "does not run once a vendor's usual variable is set": {
       environment: { OPENAI_API_KEY: "sk-openai" },
-      runs: false,
-    },
-    "does not run beside a provider with a key": {
-      yaml: acmeYaml("http://127.0.0.1:9/v1"),
       runs: false,
     },
     "runs beside a provider with a key when it is enabled": {
@@ -106,31 +109,38 @@ describe("the sandbox", () => {
     "does not run when it is disabled": { yaml: "sandbox: { enabled: false }\n", runs: false },
   };
 
-  test.each(Object.entries(rules))("%s", async (_, { runs, beside, ...options }) => {
-    const gateway = await start(options);
+  async function expectSandbox(
+    gateway: GatewayProcess,
+    { runs, beside }: { runs: boolean; beside?: true },
+  ): Promise<void> {
     expect((await sandboxModels(gateway)).length > 0).toBe(runs);
     expect([saysSimulated(gateway), saysKeyless(gateway)]).toEqual([runs, runs && beside !== true]);
     const response = await postChat(gateway, { model: "sandbox/chat:free" });
     expect(response.status).toBe(runs ? 200 : 404);
     if (runs) expect(at(await response.json(), "usage.cost")).toBe(0);
+  }
+
+  test.each(Object.entries(rules))("%s", async (_, { runs, beside, ...options }) => {
+    const gateway = await start(options);
+    await expectSandbox(gateway, { runs, ...(beside && { beside }) });
+    if (options.environment?.["HOST"] !== undefined) expectLoopback(gateway);
+    await gateway.kill9();
   });
 
-  test("is not in the printed example when a real provider serves", async () => {
-    const gateway = await start({ yaml: acmeYaml(upstream.baseUrl) });
-    expect(exampleModel(gateway)).toBe("acme/large");
+  test("does not run beside a provider with a key, and is not in the printed example", async () => {
+    await expectSandbox(plain, { runs: false });
+    expect(exampleModel(plain)).toBe("acme/large");
   });
 
-  test.skipIf(process.platform !== "linux")(
-    "listens on loopback only, whatever HOST is",
-    async () => {
-      const gateway = await start({ environment: { HOST: "0.0.0.0" } });
-      const local = listeningAddresses(gateway.child.pid).filter(
-        (address) => address !== `00000000:${hexPort(gateway.port)}`,
-      );
-      expect(local).toHaveLength(1);
-      expect(local[0]).toStartWith("0100007F:");
-    },
-  );
+  /** The sandbox is the only listener beside that of the API. */
+  function expectLoopback(gateway: GatewayProcess): void {
+    if (process.platform !== "linux") return;
+    const local = listeningAddresses(gateway.child.pid).filter(
+      (address) => address !== `00000000:${hexPort(gateway.port)}`,
+    );
+    expect(local).toHaveLength(1);
+    expect(local[0]).toStartWith("0100007F:");
+  }
 });
 
 const hexPort = (port: number): string => port.toString(16).toUpperCase().padStart(4, "0");

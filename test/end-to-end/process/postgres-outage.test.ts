@@ -34,6 +34,7 @@ async function readyzIs(status: number): Promise<unknown> {
     const response = await fetch(`${gateway.url}/readyz`);
     const body: unknown = await response.json();
     if (response.status === status) return body;
+    await Bun.sleep(20);
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { GatewayProcess } from "../../../support/process.ts";
+import { pollUntil } from "../../../support/poll-until.ts";
 import { numberAt } from "../../api/at.ts";
 import { getJson, postChat } from "./ask.ts";
 import { chargeOf, type SeenCharge } from "./seen-charge.ts";
@@ -23,7 +24,7 @@ export async function openHolds(gateway: GatewayProcess): Promise<number> {
 
 /** Waits until every charge that the database had refused is in the books. */
 export async function untilUncollectedIsBooked(gateway: GatewayProcess): Promise<void> {
-  while ((await gauges(gateway, ["uncollected_charges_waiting"]))[0] !== 0);
+  await pollUntil(async () => (await gauges(gateway, ["uncollected_charges_waiting"]))[0] === 0);
 }
 
 /**
@@ -31,6 +32,8 @@ export async function untilUncollectedIsBooked(gateway: GatewayProcess): Promise
  * of a third has seen both.
  */
 const turnsUntilRead = 3;
+/** Pause while something is under way, which leaves the cores to that. */
+const restMs = 10;
 
 /**
  * Waits until everything that was sent to the gateway so far is over and in the books: no request
@@ -44,7 +47,9 @@ export async function untilIdle(gateway: GatewayProcess): Promise<void> {
       "holds_open",
       "commit_queue_pending",
     ]);
-    quiet = inFlight === 1 && holds === 0 && commits === 0 ? quiet + 1 : 0;
+    const isQuiet = inFlight === 1 && holds === 0 && commits === 0;
+    quiet = isQuiet ? quiet + 1 : 0;
+    if (!isQuiet) await Bun.sleep(restMs);
   }
 }
 
