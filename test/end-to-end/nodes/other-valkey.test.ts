@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { programPath } from "../../support/program.ts";
@@ -53,21 +53,22 @@ class Address {
 const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 };
 /** A request that holds every credit there is. */
 const holdsAll = { max_tokens: 1_000 };
-const credits = "0.0001";
+/** For the three requests that hold all, and a fourth that another gateway admits. */
+const credits = "0.00015";
 
 /** @see `docs/decisions/0164-shared-state-and-database-name-each-other.md` */
 describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMissing}`, () => {
   let nodes: Nodes;
   let client: Redis;
-  const addresses: Address[] = [];
-  beforeEach(async () => {
+  const address = new Address();
+  beforeAll(async () => {
     nodes = await startNodes({ credits });
     client = new Redis(nodes.redis.url);
   }, 600_000);
-  afterEach(async () => {
+  afterAll(async () => {
     client.disconnect();
     await endProcesses();
-    for (const address of addresses.splice(0)) address.close();
+    address.close();
     await nodes.stop();
   }, 600_000);
 
@@ -91,11 +92,13 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
       const [head, ...rest] = chatAnswer(request, { usage });
       return [head!, gate, ...rest];
     });
+    const asked = nodes.upstream.requests.length + 1;
     const first = statusOf(nodes.gateways[0]);
-    await nodes.upstream.waitForRequest(1);
+    await nodes.upstream.waitForRequest(asked);
     await work();
     gate.open();
     expect(await first).toBe(200);
+    expect(nodes.upstream.requests).toHaveLength(asked);
   }
 
   const lastingKeys = async (): Promise<string[]> => {
@@ -127,7 +130,6 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
       expect(await decisionOf(nodes.gateways[1])).toBe(402);
       expect(await lastingKeys()).toEqual([]);
     });
-    expect(nodes.upstream.requests).toHaveLength(1);
   }, 600_000);
 
   test("a Valkey that is set back to earlier keys begins another run, and lends nothing that is held", async () => {
@@ -150,12 +152,9 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
       await until(isAnother, { patienceMs: 60_000, what: "another run begins" });
       expect(await decisionOf(nodes.gateways[1])).toBe(402);
     });
-    expect(nodes.upstream.requests).toHaveLength(1);
   }, 600_000);
 
   test("a gateway whose Valkey is exchanged admits nothing until it has the one of the others", async () => {
-    const address = new Address();
-    addresses.push(address);
     address.pointTo(nodes.redis.url);
     const third = await nodes.startWith({ REDIS_URL: await address.listen() });
     const other = await startRedis();
@@ -172,10 +171,10 @@ describe.skipIf(!hasRedis)(`gateways and the Valkey of their database${redisMiss
         address.pointTo(nodes.redis.url);
         expect(await decisionOf(third)).toBe(402);
       });
-      expect(nodes.upstream.requests).toHaveLength(1);
     } finally {
       await other.kill();
     }
+    expect(await third.terminate()).toBe(0);
   }, 600_000);
 
   test("gateways that were all stopped take another Valkey over", async () => {

@@ -1,3 +1,6 @@
+/** Pause between two questions, which leaves the cores to what is awaited. */
+const pauseMs = 20;
+
 /** Asks until the answer is yes; fails when that takes too long. */
 export async function until(
   isSo: () => Promise<boolean>,
@@ -7,6 +10,6 @@ export async function until(
   while (!(await isSo())) {
     if (performance.now() - startedMs > patienceMs)
       throw new Error(`not within ${patienceMs} ms: ${what}`);
-    await Bun.sleep(5);
+    await Bun.sleep(pauseMs);
   }
 }
