@@ -1,5 +1,7 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { forgetFailuresOf, testManagementKey } from "../../support/gateway.ts";
+import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { chatError } from "../../support/upstream/openai-chat-fixtures.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { at } from "../api/at.ts";
@@ -19,14 +21,20 @@ const second = "sk-own-key-number-two";
 const solo = { model: "solo/large" };
 const onlyAcme = { provider: { only: ["acme"] } };
 
-let scene: ProviderKeyScene | undefined;
-afterEach(async () => {
-  await scene?.stop();
-  scene = undefined;
+const clock = new FakeClock();
+/** The scene of most tests, each of which begins without keys, and an hour after the one before. */
+let scene: ProviderKeyScene;
+beforeAll(async () => {
+  scene = await startProviderKeys({ tools: { clock } });
 });
-const start = async (
-  options?: Parameters<typeof startProviderKeys>[0],
-): Promise<ProviderKeyScene> => (scene = await startProviderKeys(options));
+beforeEach(async () => {
+  clock.advance(3_600_000);
+  for (const id of ["acme", "backup", "solo"]) forgetFailuresOf(scene.gateway, id);
+  scene.upstream.script(healthyChat);
+  for (const secret of [testManagementKey, strangersKey]) await scene.removeKeys(secret);
+  scene.keysSent();
+});
+afterAll(() => scene.stop());
 
 const refused = (status: number, message: string, fields = {}) =>
   json(chatError(message, fields), { status });
@@ -36,7 +44,7 @@ async function balanceOf({ gateway }: ProviderKeyScene): Promise<number> {
 }
 
 test("a model's routing preview includes the caller's own provider keys", async () => {
-  const { add, gateway } = await start();
+  const { add, gateway } = scene;
   const chain = async (id: string): Promise<unknown[]> => {
     const { data } = (await (await gateway.get(`/models/${id}/routing-preview`)).json()) as {
       data: Record<string, unknown>[];
@@ -57,7 +65,8 @@ for (const stream of [false, true]) {
   const kind = stream ? "streamed" : "whole";
 
   test(`${kind}: an own provider key is tried first, costs 0 and is recorded`, async () => {
-    const { add, chat, keysSent, gateway, show } = await start();
+    const { add, chat, keysSent, gateway, show } = scene;
+    const balance = await balanceOf(scene);
     const id = await add(own);
     const response = await chat({ stream });
     const text = await response.text();
@@ -75,13 +84,13 @@ for (const stream of [false, true]) {
       tokens_prompt: 11,
       tokens_completion: 7,
     });
-    expect(await balanceOf(scene as ProviderKeyScene)).toBe(10);
+    expect(await balanceOf(scene)).toBe(balance);
     expect(at(await show(id), "last_used_at")).not.toBeNull();
     await expectSoundBooks(gateway);
   });
 
   test(`${kind}: another workspace without an own key is served by the platform or refused`, async () => {
-    const { add, chat, keysSent } = await start();
+    const { add, chat, keysSent } = scene;
     await add(own);
     await add(own, { provider_id: "solo" });
     expect(await errorOf(await chat({ stream }, strangersLlmKey))).toMatchObject({
@@ -108,7 +117,7 @@ for (const stream of [false, true]) {
   ])(
     `${kind}: the next own key is tried after %p %s, then the platform's`,
     async (status, message) => {
-      const { add, chat, keysSent, upstream } = await start();
+      const { add, chat, keysSent, upstream } = scene;
       await add(own);
       await add(second);
       upstream.enqueue(refused(status, message));
@@ -125,13 +134,13 @@ for (const stream of [false, true]) {
       await next.text();
       expect(next.headers.get("x-service-credential-source")).toBe("platform");
       expect(keysSent()).toEqual([second, "platform-key-of-acme"]);
-      await expectSoundBooks((scene as ProviderKeyScene).gateway);
+      await expectSoundBooks(scene.gateway);
     },
   );
 }
 
 test("after an outage another credential is tried, but not another key of the same account", async () => {
-  const { add, chat, keysSent, upstream } = await start();
+  const { add, chat, keysSent, upstream } = scene;
   await add(own);
   await add(second);
   upstream.enqueue(refused(500, "down"));
@@ -140,8 +149,7 @@ test("after an outage another credential is tried, but not another key of the sa
 });
 
 test("a refused key is tried again after a minute, or as soon as it is rotated", async () => {
-  const clock = new FakeClock();
-  const { add, chat, keysSent, upstream, manage, show } = await start({ tools: { clock } });
+  const { add, chat, keysSent, upstream, manage, show } = scene;
   const id = await add(own);
   upstream.enqueue(refused(401, "no"));
   await chat(onlyAcme);
@@ -160,7 +168,7 @@ test("a refused key is tried again after a minute, or as soon as it is rotated",
 });
 
 test("with allow_fallbacks: false only the own key is tried", async () => {
-  const { add, chat, keysSent, upstream } = await start();
+  const { add, chat, keysSent, upstream } = scene;
   await add(own);
   upstream.enqueue(refused(401, "bad key"));
   const error = await errorOf(await chat({ provider: { allow_fallbacks: false } }));
@@ -169,7 +177,7 @@ test("with allow_fallbacks: false only the own key is tried", async () => {
 });
 
 test("the provider order is kept, and each provider is tried with the own key first", async () => {
-  const { add, chat, keysSent, upstream } = await start();
+  const { add, chat, keysSent, upstream } = scene;
   await add(own, { provider_id: "backup" });
   upstream.script(refused(500, "down"));
   await chat({ provider: { order: ["acme", "backup"] } });
@@ -177,7 +185,7 @@ test("the provider order is kept, and each provider is tried with the own key fi
 });
 
 test("a refused own key returns upstream_401 with the provider's message and the key redacted", async () => {
-  const { add, chat, upstream, gateway } = await start();
+  const { add, chat, upstream, gateway } = scene;
   await add(own, { provider_id: "solo" });
   upstream.enqueue(refused(401, `Incorrect API key provided: ${own}. See your account.`));
   const error = await errorOf(await chat(solo));
@@ -203,7 +211,7 @@ test.each([
 ])(
   "a billing failure of an own key returns 402 with the provider's message: %p %s",
   async (status, message, fields) => {
-    const { add, chat, upstream } = await start();
+    const { add, chat, upstream } = scene;
     await add(own, { provider_id: "solo" });
     upstream.enqueue(refused(status, message, fields));
     expect(await errorOf(await chat(solo))).toMatchObject({
@@ -221,7 +229,7 @@ test.each([
 );
 
 test("Google's rate limit message is not treated as a billing failure", async () => {
-  const { add, chat, upstream } = await start();
+  const { add, chat, upstream } = scene;
   await add(own, { provider_id: "solo" });
   upstream.enqueue(
     refused(429, "You exceeded your current quota, please check your plan and billing details."),
@@ -233,7 +241,7 @@ test("Google's rate limit message is not treated as a billing failure", async ()
 });
 
 test("billing failures of the platform's credential return 502 upstream_error", async () => {
-  const { chat, upstream } = await start();
+  const { chat, upstream } = scene;
   upstream.enqueue(refused(402, "Insufficient Balance"));
   expect(await errorOf(await chat({ provider: { only: ["acme"] } }))).toMatchObject({
     status: 502,
@@ -242,7 +250,7 @@ test("billing failures of the platform's credential return 502 upstream_error", 
 });
 
 test("a disabled or deleted key is no longer used", async () => {
-  const { add, chat, keysSent, manage } = await start();
+  const { add, chat, keysSent, manage } = scene;
   const id = await add(own, { provider_id: "solo" });
   expect((await chat(solo)).status).toBe(200);
   await manage("PATCH", `/auth/byok/keys/${id}`, { enabled: false });
@@ -257,7 +265,7 @@ test("a disabled or deleted key is no longer used", async () => {
 });
 
 test("models without a platform credential are listed for workspaces with an own key", async () => {
-  const { add, manage, gateway, chat } = await start();
+  const { add, manage, gateway, chat } = scene;
   const listed = async (secret: string): Promise<unknown[]> => {
     const headers: Record<string, string> =
       secret === "" ? {} : { authorization: `Bearer ${secret}` };
@@ -283,17 +291,23 @@ test("models without a platform credential are listed for workspaces with an own
 });
 
 test("without credits an own key serves, and the platform does not replace it", async () => {
-  const { add, chat, keysSent, upstream, gateway } = await start({ creditsNanoUsd: 0n });
-  await add(own);
-  expect((await chat()).status).toBe(200);
-  upstream.enqueue(refused(401, "no"));
-  expect(await errorOf(await chat())).toMatchObject({ status: 502, code: "upstream_401" });
-  expect(keysSent()).toEqual([own, own]);
-  await expectSoundBooks(gateway);
+  const { add, chat, keysSent, upstream, gateway, stop } = await startProviderKeys({
+    creditsNanoUsd: 0n,
+  });
+  try {
+    await add(own);
+    expect((await chat()).status).toBe(200);
+    upstream.enqueue(refused(401, "no"));
+    expect(await errorOf(await chat())).toMatchObject({ status: 502, code: "upstream_401" });
+    expect(keysSent()).toEqual([own, own]);
+    await expectSoundBooks(gateway);
+  } finally {
+    await stop();
+  }
 });
 
 test("Responses usage has is_byok for an own key, whole and streamed", async () => {
-  const { add, gateway } = await start();
+  const { add, gateway } = scene;
   const ask = async (stream: boolean): Promise<string> =>
     (await gateway.post("/responses", { model: "acme/large", input: "Hello", stream })).text();
   expect(await ask(false)).toContain('"is_byok":false');
@@ -306,7 +320,7 @@ test("Responses usage has is_byok for an own key, whole and streamed", async () 
 });
 
 test("the routing explanation has the credential of each candidate", async () => {
-  const { add, gateway, keysSent } = await start();
+  const { add, gateway, keysSent } = scene;
   await add(own);
   const explained: unknown = await (await gateway.post("/routing/explain", chatRequest())).json();
   const candidates = at(explained, "candidates") as Record<string, unknown>[];
@@ -324,7 +338,7 @@ test("the routing explanation has the credential of each candidate", async () =>
 });
 
 test("embeddings use own provider keys too, at no cost", async () => {
-  const { add, gateway, keysSent, upstream } = await start();
+  const { add, gateway, keysSent, upstream } = scene;
   await add(own, { provider_id: "solo" });
   const data = [{ object: "embedding", index: 0, embedding: [0.25, 0.5] }];
   upstream.enqueue(

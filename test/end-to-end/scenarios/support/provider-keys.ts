@@ -33,6 +33,8 @@ export interface ProviderKeyScene {
    * named.
    */
   add(apiKey: string, fields?: Record<string, unknown>, as?: string): Promise<string>;
+  /** Removes every provider key of a management key's workspace. */
+  removeKeys(as: string): Promise<void>;
   /** A request of the account plane of the first workspace, or of another's management key. */
   manage(method: string, path: string, body?: unknown, as?: string): Promise<Response>;
   /**
@@ -121,6 +123,12 @@ export async function startProviderKeys(
       headers: { authorization: `Bearer ${secret}` },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+  const keysOf = async (as: string): Promise<{ id: string }[]> => {
+    const list = (await (await send(as, { method: "GET", path: "/auth/byok" })).json()) as {
+      data: { keys: { id: string }[] }[];
+    };
+    return list.data.flatMap(({ keys }) => keys);
+  };
   const scene: ProviderKeyScene = {
     get gateway() {
       return gateway;
@@ -138,10 +146,11 @@ export async function startProviderKeys(
     chat: (fields = {}, secret = testLlmKey) =>
       send(secret, { method: "POST", path: "/chat/completions", body: chatRequest(fields) }),
     async show(id, as = testManagementKey) {
-      const list = (await (await send(as, { method: "GET", path: "/auth/byok" })).json()) as {
-        data: { keys: { id: string }[] }[];
-      };
-      return list.data.flatMap(({ keys }) => keys).find((key) => key.id === id);
+      return (await keysOf(as)).find((key) => key.id === id);
+    },
+    async removeKeys(as) {
+      for (const { id } of await keysOf(as))
+        await (await send(as, { method: "DELETE", path: `/auth/byok/keys/${id}` })).text();
     },
     keysSent() {
       const keys = upstream.requests
