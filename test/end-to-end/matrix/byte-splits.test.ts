@@ -3,7 +3,8 @@ import { adaptIn, relayIn, routeIn } from "../../support/in-process.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
 import { eventsOf, tales } from "./support/beats.ts";
-import { nameOf, allPairs, type Pair } from "./support/pairs.ts";
+import { isNightly } from "../../support/nightly.ts";
+import { nameOf, allClients, allPairs, type Pair } from "./support/pairs.ts";
 import { readStreamed } from "./support/reply.ts";
 
 const lineEnds = ["\n", "\r\n", "\r"];
@@ -27,6 +28,9 @@ const streamsOf = ({ upstream }: Pair): [name: string, bytes: Buffer][] => [
 const withLineEnds = (event: Uint8Array, lineEnd: string): Buffer =>
   Buffer.from(`: ping${lineEnd}${Buffer.from(event).toString("utf8").replaceAll("\n", lineEnd)}`);
 
+/** By day each client's dialect meets the cuts that the others do not, so that none is left out. */
+const cutsApart = isNightly ? 1 : allClients.length;
+
 describe("R21, an upstream's stream is relayed identically at every byte split", () => {
   describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, pair) => {
     const { client, upstream } = pair;
@@ -38,7 +42,8 @@ describe("R21, an upstream's stream is relayed identically at every byte split",
       expect([settled, breaches, endings]).toEqual(["completed", [], 1]);
       const single = Array.from(bytes, (_byte, index) => bytes.subarray(index, index + 1));
       expect((await relayIn(adapter, single)).text).toBe(text);
-      for (let cut = 1; cut < bytes.length; cut += 1) {
+      const first = isNightly ? 1 : 1 + allClients.indexOf(client);
+      for (let cut = first; cut < bytes.length; cut += cutsApart) {
         const relayed = await relayIn(adapter, [bytes.subarray(0, cut), bytes.subarray(cut)]);
         if (relayed.text !== text) expect(`cut at ${cut}: ${relayed.text}`).toBe(text);
       }
