@@ -179,6 +179,16 @@ function streamOf(
 const words = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `w${index % 10} `.padStart(5, "x"));
 
+const longStreams = new Map<string, Script>();
+
+/** Returns a stream of 20,000 words, which is the same for all clients. */
+function longStream(dialect: DialectId, kind: Kind = "text"): Script {
+  const name = `${dialect} ${kind}`;
+  const known = longStreams.get(name) ?? streamOf(dialect, { pieces: words(20_000), kind });
+  longStreams.set(name, known);
+  return known;
+}
+
 async function ask(
   { client, upstream }: Pair,
   options: { script: Script; stream?: boolean; secret?: string; fields?: Fields },
@@ -207,7 +217,7 @@ describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, p
   };
 
   test("a stream that passes its cap ends with length, and its provider is aborted", async () => {
-    const script = streamOf(pair.upstream, { pieces: words(20_000) });
+    const script = longStream(pair.upstream);
     const { reply, row } = await ask(pair, { script });
     await aborts();
     expect([reply.status, reply.finish, reply.errors, reply.endings]).toEqual([
@@ -223,7 +233,7 @@ describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, p
 
   test("a small balance is passed by less than its own amount", async () => {
     const secret = await createKey(scene.gateway, { limit: 0.001 });
-    const script = streamOf(pair.upstream, { pieces: words(20_000) });
+    const script = longStream(pair.upstream);
     const fields = pair.client.capped(50_000);
     const { reply, row } = await ask(pair, { script, secret, fields });
     await aborts();
@@ -233,7 +243,7 @@ describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, p
   });
 
   test("reasoning past the cap is cut alike", async () => {
-    const script = streamOf(pair.upstream, { pieces: words(20_000), kind: "thought" });
+    const script = longStream(pair.upstream, "thought");
     const { row } = await ask(pair, { script });
     await aborts();
     expect([row?.status, (row?.completionTokens ?? Infinity) < 3 * cap]).toEqual([
