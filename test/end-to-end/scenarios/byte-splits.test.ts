@@ -8,6 +8,7 @@ import {
   type BodyStep,
   type WireStep,
 } from "../../support/upstream/steps.ts";
+import { isNightly } from "../../support/nightly.ts";
 import { WireWriter } from "../../support/upstream/wire-writer.ts";
 import { readReply, saidIn } from "./support/chat-reply.ts";
 import { expectSoundBooks } from "./support/expect-sound-books.ts";
@@ -76,13 +77,18 @@ function wireLengthOf(steps: readonly WireStep[]): number {
   return Buffer.concat(steps.map((step) => writer.encode(step))).length;
 }
 
+/** By day the first form is cut at every byte, each other one at every third. */
+const formsApart = 3;
+
 describe("a stream is relayed identically at every split of its bytes, including head and framing", () => {
-  for (const [name, form] of Object.entries(forms)) {
+  for (const [place, [name, form]] of Object.entries(forms).entries()) {
     test(name, async () => {
       const steps = [head(), ...form, end()];
       const whole = await answerTo(steps, []);
       expect(await answerTo(steps, "every-byte")).toBe(whole);
-      const cuts = Array.from({ length: wireLengthOf(steps) - 1 }, (_, index) => index + 1);
+      const cuts = Array.from({ length: wireLengthOf(steps) - 1 }, (_, index) => index + 1).filter(
+        (cut) => isNightly || place === 0 || cut % formsApart === place % formsApart,
+      );
       const answers = await Promise.all(cuts.map((cut) => answerTo(steps, [cut])));
       expect(new Set(answers)).toEqual(new Set([whole]));
     }, 240_000);
