@@ -7,8 +7,8 @@ import {
   temporaryDirectory,
   type GatewayProcess,
 } from "../../support/process.ts";
+import { programPath } from "../../support/program.ts";
 
-const mainPath = join(import.meta.dir, "..", "..", "..", "src", "main.ts");
 const preloadPath = join(import.meta.dir, "..", "..", "support", "heap-on-signal.ts");
 const key = `sk-svc-v1-${"5e".repeat(24)}`;
 
@@ -85,7 +85,7 @@ let gateway: GatewayProcess;
 beforeAll(async () => {
   gateway = await startProcess({
     yaml,
-    command: [process.execPath, "--preload", preloadPath, mainPath],
+    command: [process.execPath, "--preload", preloadPath, programPath("main")],
     environment: {
       HEAP_FILE: heapFile,
       SWITCHYARD_BOOTSTRAP_LLM_KEY: key,

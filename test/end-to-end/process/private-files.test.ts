@@ -2,8 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
-
-const mainPath = join(import.meta.dir, "..", "..", "..", "src", "main.ts");
+import { programPath } from "../../support/program.ts";
 
 afterAll(endProcesses);
 
@@ -16,7 +15,7 @@ test("in an existing directory with open permissions, new files are private to t
   chmodSync(dataDirectory, 0o755);
   const gateway = await startProcess({
     dataDirectory,
-    command: ["sh", "-c", 'umask 022; exec "$0" "$@"', process.execPath, mainPath],
+    command: ["sh", "-c", 'umask 022; exec "$0" "$@"', process.execPath, programPath("main")],
   });
   const made = ["encryption.key", "switchyard.db", "switchyard.db-shm", "switchyard.db-wal"];
   expect(readdirSync(dataDirectory)).toEqual(expect.arrayContaining(made));

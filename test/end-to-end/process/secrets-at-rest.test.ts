@@ -8,10 +8,10 @@ import {
   temporaryDirectory,
   type GatewayProcess,
 } from "../../support/process.ts";
+import { programPath } from "../../support/program.ts";
 import { textAt } from "../api/at.ts";
 import { linkIn, startMailServer, startWebhook } from "../api/receivers.ts";
 
-const mainPath = join(import.meta.dir, "..", "..", "..", "src", "main.ts");
 const preloadPath = join(import.meta.dir, "..", "..", "support", "heap-on-signal.ts");
 
 const upstream = Bun.serve({
@@ -159,7 +159,7 @@ beforeAll(async () => {
   gateway = await startProcess({
     dataDirectory,
     yaml,
-    command: [process.execPath, "--preload", preloadPath, mainPath],
+    command: [process.execPath, "--preload", preloadPath, programPath("main")],
     environment: { LOG_LEVEL: "debug", HEAP_FILE: heapFile, SMTP_URL: mail.url },
   });
   await makePerson();
