@@ -31,6 +31,8 @@ export interface InnerCall<Caller = unknown> {
 /** The answer of an endpoint that succeeded. */
 export interface InnerAnswer {
   status: number;
+  /** By lower-case name. */
+  headers: Readonly<Record<string, string>>;
   /** The JSON body as a value; any other body as text. */
   body: unknown;
 }
@@ -76,11 +78,13 @@ export function innerRequest(
 export async function innerAnswer(answer: Answer): Promise<InnerAnswer> {
   const isReply = answer instanceof Reply;
   const unwritten = isReply ? answer.unwritten : undefined;
-  if (unwritten !== undefined) return { status: answer.status, body: unwritten.value };
+  const headers = isReply ? answer.headers : Object.fromEntries(answer.headers);
+  const { status } = answer;
+  if (unwritten !== undefined) return { status, headers, body: unwritten.value };
   const text = isReply ? answer.body : await answer.text();
-  const type = isReply ? answer.headers["content-type"] : answer.headers.get("content-type");
-  const isJson = typeof text === "string" && type?.startsWith("application/json");
-  return { status: answer.status, body: isJson ? JSON.parse(text) : text };
+  const isJson =
+    typeof text === "string" && headers["content-type"]?.startsWith("application/json");
+  return { status, headers, body: isJson ? JSON.parse(text) : text };
 }
 
 /** A call of an endpoint for a caller that is not connected. */

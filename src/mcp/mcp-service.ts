@@ -35,6 +35,8 @@ export function mayUse(
   if (operators) return isOperator(known);
   if (scope === null) return true;
   const { caller } = known;
+  // As everywhere in inference: LLM keys need no scope for it, and management keys cannot.
+  if (scope === "inference" && caller.kind !== "connection") return caller.kind === "llm-key";
   if (caller.kind === "llm-key") return false;
   return coversScope(
     caller.kind === "connection" ? caller.connection.scopes : caller.key.scopes,
@@ -48,6 +50,11 @@ export function permissionDenied(
   { caller }: KnownCaller,
 ): GatewayError {
   const needed = `Permission denied: ${name} needs the scope ${scope}`;
+  if (scope === "inference" && caller.kind === "management-key")
+    return new GatewayError(
+      "insufficient_scope",
+      `${needed} of a connected app, or an LLM key; management keys are for administration.`,
+    );
   if (caller.kind === "llm-key") {
     return new GatewayError(
       "insufficient_scope",

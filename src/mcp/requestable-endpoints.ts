@@ -5,7 +5,7 @@ import type { ToolEndpoint } from "./tool.ts";
 
 /**
  * Returns the endpoints that operators may call through a tool: those of accounts and of
- * administration. There is no inference over MCP.
+ * administration. Inference has tools of its own, with the budgets of the caller's key.
  */
 export const requestable = (endpoints: readonly ToolEndpoint[]): ToolEndpoint[] =>
   endpoints.filter(

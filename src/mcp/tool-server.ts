@@ -2,6 +2,7 @@ import type { CallToolResult, Server, Tool as ListedTool } from "@modelcontextpr
 import { z } from "zod";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { brand } from "../platform/kernel/brand.ts";
+import { MediaResult } from "./media-result.ts";
 import { mayUse, permissionDenied, type McpRequest, type KnownCaller } from "./mcp-service.ts";
 import { serveResources } from "./resources.ts";
 import {
@@ -107,7 +108,8 @@ export interface ToolServerOptions {
 }
 
 const instructions =
-  `Tools of ${brand.productName}, an inference gateway: choose models, read usage and credits, and administer API keys. ` +
+  `Tools of ${brand.productName}, an inference gateway: choose models, make pictures and speech, transcribe sound, read usage and ` +
+  "credits, and administer API keys. " +
   "Money is in USD. A key's secret is shown once, by create_key; do not repeat it.";
 
 /** Returns a schema as JSON Schema. Unknown members stay allowed, since answers may grow. */
@@ -237,10 +239,11 @@ export class ToolServer {
   ) {
     try {
       if (!mayUse(tool, known)) throw permissionDenied(tool, known);
-      const result = await tool.call(given, tools);
+      const made = await tool.call(given, tools);
+      const [result, blocks] = made instanceof MediaResult ? [made.value, made.blocks] : [made, []];
       const text = { type: "text" as const, text: JSON.stringify(result) };
       return isRecord(result)
-        ? { content: [text], structuredContent: result }
+        ? { content: [text, ...blocks], structuredContent: result }
         : { content: [text] };
     } catch (error) {
       if (error instanceof GatewayError) return failed(error.message);

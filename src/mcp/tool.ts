@@ -59,7 +59,7 @@ interface ToolFacts {
   description: string;
   /**
    * The scope that management keys and connected apps need; null where any credential may call the
-   * tool. LLM keys have no scopes.
+   * tool. LLM keys have no scopes, and may call tools of `inference`.
    */
   scope: Scope | null;
   /** Whether only operators of the service may see and call it. */

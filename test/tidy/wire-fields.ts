@@ -153,8 +153,12 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [...geminiFields, "input_audio", "response_format"],
     why: "sound has wire formats of its own, one file each",
   },
+  "src/mcp/tools/media/": {
+    names: ["input_audio", "response_format"],
+    why: "asks the endpoints of pictures and sound for what agents name alike",
+  },
   "src/endpoints/media/": {
-    names: ["image_url", "input_audio", "response_format"],
+    names: ["image_url", "input_audio", "input_image", "response_format"],
     why: "documents requests for pictures and sound in OpenAPI",
   },
   "src/inference/surfaces/completion-shaper.ts": {

@@ -12,6 +12,10 @@ import { adminUpstreamHealth } from "./admin/admin-upstream-health.ts";
 import { adminUsageSummary } from "./admin/admin-usage-summary.ts";
 import { getAlias, listAliases } from "./aliases.ts";
 import { createKey } from "./keys/create-key.ts";
+import { editImage } from "./media/edit-image.ts";
+import { generateImage } from "./media/generate-image.ts";
+import { generateSpeech } from "./media/generate-speech.ts";
+import { transcribeAudio } from "./media/transcribe-audio.ts";
 import { getCredits } from "./get-credits.ts";
 import { getOkfConcept } from "./get-okf-concept.ts";
 import { getCustomer, listCustomers } from "./customers.ts";
@@ -70,6 +74,10 @@ export const tools: readonly Tool[] = [
   createHub,
   hubAddItem,
   hubImportSkill,
+  generateImage,
+  editImage,
+  generateSpeech,
+  transcribeAudio,
   // Operators
   adminListEndpoints,
   adminRequest,

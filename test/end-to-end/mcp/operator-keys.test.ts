@@ -45,7 +45,9 @@ const named = (wanted: boolean): string[] =>
   Object.keys(toolContract).filter((name) => (toolContract[name]?.operators === true) === wanted);
 
 test("an operator's LLM key sees operator tools and unscoped tools, a member's only unscoped ones", async () => {
-  const unscoped = named(false).filter((name) => toolContract[name]?.scope === null);
+  const unscoped = named(false).filter((name) =>
+    [null, "inference"].includes(toolContract[name]?.scope ?? null),
+  );
   expect(await toolNames(url(), operatorsKey)).toEqual([...unscoped, ...named(true)]);
   expect(await toolNames(url(), membersKey)).toEqual(unscoped);
 });

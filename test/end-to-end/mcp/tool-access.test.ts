@@ -123,8 +123,14 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
 
   const mayUse = (
     { scope, operators }: ToolRow,
-    { scopes: held = [], operator }: Family,
-  ): boolean => (operators ? operator === true : scope === null || coversScope(held, scope));
+    { scopes: held = [], operator, secret }: Family,
+  ): boolean => {
+    if (operators) return operator === true;
+    // LLM keys need no scope for inference, and management keys cannot use it.
+    if (scope === "inference" && !secret.startsWith("sk-svc-at-"))
+      return secret.startsWith("sk-svc-v1-");
+    return scope === null || coversScope(held, scope);
+  };
 
   let addresses = 0;
   /** Each family comes from an address of its own, so that none meets the limit of another. */
@@ -206,8 +212,10 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
   });
 
   test("invalid arguments are named: missing, misspelt or of another type", async () => {
-    const { secret } = families["an operators' management key"] ?? { secret: "" };
+    const operators = families["an operators' management key"]?.secret ?? "";
+    const llmKey = families["an LLM key"]?.secret ?? "";
     const refusal = async (name: string, given: Record<string, unknown>): Promise<string> => {
+      const secret = toolContract[name]?.scope === "inference" ? llmKey : operators;
       const { body } = await sendMcp(
         `${gateway.baseUrl}/mcp`,
         rpc("tools/call", { name, arguments: given }),
@@ -254,10 +262,10 @@ describe.each(engines)("credentials and tools on %s", (_engine, freshUrl) => {
       expect([name, endpoint === undefined]).toEqual([name, false]);
       // An agent's LLM key asks for its run; the endpoint requires the scope of other credentials.
       const isForAgents = name === "get_run" && endpoint?.access.llmKey === true;
+      const isInference = scope === "inference" && endpoint?.access.llmKey === true;
+      const needed = isInference ? "inference" : endpoint?.access.managementScope;
       const needs =
-        isForAgents || endpoint?.access.anonymous || endpoint?.access.open
-          ? null
-          : endpoint?.access.managementScope;
+        isForAgents || endpoint?.access.anonymous || endpoint?.access.open ? null : needed;
       expect([name, needs]).toEqual([name, operators ? "write:management-keys" : scope]);
     }
   });

@@ -1,3 +1,4 @@
+import { pixelPng } from "../clients/support/pixel-png.ts";
 import type { Scope } from "../../../src/identity/keys/scopes.ts";
 
 /**
@@ -17,6 +18,9 @@ export interface ToolRow {
 
 const refusedWrite = { scope: "write:hub", refused: true } as const;
 const operators = { scope: null, operators: true } as const;
+
+/** Whether a management key with every scope may use a tool: inference needs another credential. */
+export const isForManagementKeys = ({ scope }: ToolRow): boolean => scope !== "inference";
 
 /** Contract, last table of the endpoint reference; each tool of the registry has its row here. */
 export const toolContract: Record<string, ToolRow> = {
@@ -62,6 +66,30 @@ export const toolContract: Record<string, ToolRow> = {
     ...refusedWrite,
     given: { hub: "none", source_ref: "none/none" },
     required: ["hub", "source_ref"],
+  },
+  generate_image: {
+    scope: "inference",
+    given: { model: "sandbox/image:free", prompt: "a cat", size: "512x512" },
+    required: ["model", "prompt"],
+  },
+  edit_image: {
+    scope: "inference",
+    given: {
+      model: "sandbox/image:free",
+      prompt: "at night",
+      images: [`data:image/png;base64,${pixelPng}`],
+    },
+    required: ["model", "prompt", "images"],
+  },
+  generate_speech: {
+    scope: "inference",
+    given: { model: "sandbox/speech:free", input: "Hello", response_format: "wav" },
+    required: ["model", "input"],
+  },
+  transcribe_audio: {
+    scope: "inference",
+    given: { model: "sandbox/transcribe:free", audio: "AAAA" },
+    required: ["model"],
   },
   admin_list_endpoints: operators,
   admin_request: {

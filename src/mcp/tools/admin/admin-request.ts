@@ -48,12 +48,13 @@ export const adminRequest = defineTool({
       throw new GatewayError("bad_request", message, { param: "confirm" });
     }
     const takesBody = endpoint.body !== undefined;
-    return await request({
+    const answer = await request({
       endpoint: endpointName(endpoint),
       params,
       query,
       body: body ?? (takesBody ? {} : undefined),
       idempotencyKey,
     });
+    return { status: answer.status, body: answer.body };
   },
 });

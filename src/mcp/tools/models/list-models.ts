@@ -56,6 +56,10 @@ export const listModels = defineTool({
       .max(200)
       .optional()
       .describe("Required capability, such as vision or function-calling."),
+    category: z
+      .enum(["text", "image", "audio", "embedding"], "must be one of text, image, audio, embedding")
+      .optional()
+      .describe("Kind of models: image makes pictures, audio speaks or transcribes."),
     task: z
       .enum(modelTasks, `must be one of ${modelTasks.join(", ")}`)
       .optional()
@@ -89,6 +93,7 @@ export const listModels = defineTool({
         query: {
           provider,
           capability,
+          category: given.category,
           min_context,
           presets: "0",
           all: given.include_unavailable ? "1" : undefined,

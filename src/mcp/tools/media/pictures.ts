@@ -1,0 +1,97 @@
+import { z } from "zod";
+import type { InnerAnswer } from "../../../http/inner-call.ts";
+import { MediaResult } from "../../media-result.ts";
+import { answeredCall, answeredFields } from "./answered-call.ts";
+
+/** The most pictures of one call: each of them is a block of the conversation. */
+const picturesMax = 4;
+
+/** The arguments that making and changing pictures have in common. */
+export const pictureArguments = {
+  model: z
+    .string()
+    .min(1)
+    .max(256)
+    .describe("Id of a model that makes pictures, from list_models."),
+  prompt: z.string().min(1).max(32_000).describe("What is to be seen."),
+  n: z
+    .int("must be a whole number")
+    .min(1, "must be at least 1")
+    .max(picturesMax, `must be at most ${picturesMax}`)
+    .optional()
+    .describe(`Number of pictures, 1 to ${picturesMax}. Default: 1.`),
+  size: z
+    .string()
+    .max(100)
+    .optional()
+    .describe("auto, pixels such as 1024x1024, or a tier such as 2K."),
+  quality: z.string().max(100).optional().describe("Such as low, medium or high."),
+  background: z
+    .enum(["auto", "opaque", "transparent"], "must be auto, opaque or transparent")
+    .optional(),
+  output_format: z.enum(["png", "jpeg", "webp"], "must be png, jpeg or webp").optional(),
+  link: z
+    .boolean()
+    .default(false)
+    .describe("Whether to answer with addresses that work for an hour, in place of the pictures."),
+};
+
+/** The result of making pictures. */
+export const picturesSchema = z.looseObject({
+  pictures: z.array(
+    z.looseObject({
+      media_type: z.string(),
+      bytes: z.int().optional().describe("Size of the picture; absent for an address."),
+      url: z.string().optional().describe("Address of the picture, which works for an hour."),
+      revised_prompt: z.string().optional().describe("The prompt as the provider changed it."),
+    }),
+  ),
+  ...answeredFields,
+});
+
+const answerSchema = z.looseObject({
+  data: z.array(
+    z.looseObject({
+      b64_json: z.string().optional(),
+      url: z.string().optional(),
+      revised_prompt: z.string().optional(),
+    }),
+  ),
+  output_format: z.string().optional(),
+  usage: z.unknown().optional(),
+});
+
+type Made = z.infer<typeof answerSchema>["data"][number];
+
+/** Media types by the beginning of a picture's base64. */
+const types: readonly (readonly [begin: string, type: string])[] = [
+  ["/9j/", "image/jpeg"],
+  ["UklGR", "image/webp"],
+  ["R0lGOD", "image/gif"],
+];
+
+const typeOfBase64 = (base64: string): string =>
+  types.find(([begin]) => base64.startsWith(begin))?.[1] ?? "image/png";
+
+/** Returns the body of a request for pictures. */
+export const picturesBody = ({ link, ...fields }: { link: boolean }): Record<string, unknown> => ({
+  ...fields,
+  response_format: link ? "url" : "b64_json",
+});
+
+/** Returns the pictures of an answer as blocks, in their order. */
+export function picturesOf(answer: InnerAnswer): MediaResult {
+  const { data, output_format: format = "png", usage } = answerSchema.parse(answer.body);
+  const shown = data.map(({ b64_json: base64, url, revised_prompt: revised }) => ({
+    media_type: base64 === undefined ? `image/${format}` : typeOfBase64(base64),
+    ...(base64 === undefined ? { url } : { bytes: Buffer.byteLength(base64, "base64") }),
+    ...(revised !== undefined && { revised_prompt: revised }),
+  }));
+  const blockOf = ({ b64_json: base64, url = "" }: Made, index: number) => {
+    const mimeType = shown[index]?.media_type ?? "image/png";
+    return base64 === undefined
+      ? { type: "resource_link" as const, uri: url, name: `picture ${index + 1}`, mimeType }
+      : { type: "image" as const, data: base64, mimeType };
+  };
+  return new MediaResult({ pictures: shown, ...answeredCall(answer, usage) }, data.map(blockOf));
+}
