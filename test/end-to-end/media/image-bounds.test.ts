@@ -99,6 +99,21 @@ function pngOf(width: number, height: number): Buffer {
   return bytes;
 }
 
+/** Returns a JPEG of such sides, with so many segments of metadata of 64 KB before its frame. */
+function jpegOf(
+  width: number,
+  height: number,
+  { segments = 0, fill = Buffer.alloc(0) } = {},
+): Buffer {
+  const metadata = Buffer.alloc(65_537);
+  metadata.writeUInt32BE(0xffe1ffff, 0);
+  const frame = Buffer.from([0xff, 0xc0, 0, 11, 8, 0, 0, 0, 0, 1, 1, 0x11, 0]);
+  frame.writeUInt16BE(height, 5);
+  frame.writeUInt16BE(width, 7);
+  const parts = Array.from({ length: segments }, () => metadata);
+  return Buffer.concat([Buffer.from([0xff, 0xd8]), ...parts, fill, frame, Buffer.alloc(20)]);
+}
+
 const gif = Buffer.from("R0lGODlhAQABAAAAACwAAAAAAQABAAA=", "base64");
 
 test.each<
@@ -160,6 +175,15 @@ test.each<
   ],
   ["a GIF", "acme/gpt", [["image", gif, "image/gif"]], "image"],
   [
+    "a mask of other sides than a JPEG behind 320 KB of metadata",
+    "acme/gpt",
+    [
+      ["image", jpegOf(64, 64, { segments: 5 }), "image/jpeg"],
+      ["mask", pngOf(32, 32)],
+    ],
+    "mask",
+  ],
+  [
     "an empty mask",
     "acme/gpt",
     [
@@ -185,6 +209,44 @@ test.each<
     expect.objectContaining({ error: expect.objectContaining({ param }) }),
   ]);
   expect(received.length).toBe(before);
+});
+
+const edit = (files: readonly (readonly [string, Buffer])[], type: string): Promise<Response> => {
+  const form = new FormData();
+  form.append("model", "acme/gpt");
+  form.append("prompt", "x");
+  for (const [name, bytes] of files)
+    form.append(name, new File([Uint8Array.from(bytes)], "ä.jpg", { type }));
+  return fetch(`${gateway.baseUrl}/images/edits`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${testLlmKey}` },
+    body: form,
+  });
+};
+
+test.each([
+  ["behind 320 KB of metadata", { segments: 5 }, 413],
+  ["behind fill bytes", { fill: Buffer.alloc(1_000, 0xff) }, 413],
+  ["behind bytes that are no segment", { fill: Buffer.alloc(1_000, 7) }, 413],
+  [
+    "behind more segments than any picture has",
+    { fill: Buffer.alloc(40_000, Buffer.from([0xff, 0xe1, 0, 2])) },
+    400,
+  ],
+])("a JPEG of too many pixels is found %s", async (_, options, status) => {
+  const before = received.length;
+  const response = await edit([["image", jpegOf(30_000, 30_000, options)]], "image/jpeg");
+  expect([response.status, received.length]).toEqual([status, before]);
+});
+
+test("pictures are taken by the names that other clients write", async () => {
+  const names = ["image[0]", "image[1]", "images[]", "images"];
+  const response = await edit(
+    names.map((name) => [name, jpegOf(64, 64)] as const),
+    "image/jpeg",
+  );
+  expect(response.status).toBe(200);
+  expect(received.at(-1)?.getAll("image[]")).toHaveLength(4);
 });
 
 test("pictures of both names are sent as one list, with a prompt as long as it may be", async () => {

@@ -217,23 +217,31 @@ test("a server that knows no events sends its sound in their place", async () =>
   expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
 });
 
-test("speech that its provider breaks off ends with an event of an error", async () => {
-  answer = () =>
-    new Response('data: {"type":"speech.audio.delta","audio":"AAAA"}\n\n', {
-      headers: { "content-type": "text/event-stream" },
+test.each([
+  ["cut off", ""],
+  ["ended by an error", 'data: {"type":"error","error":{"message":"overloaded"}}\n\n'],
+])(
+  "speech that is %s ends with an event of an error, and is not asked for again",
+  async (_, end) => {
+    const before = received.length;
+    answer = () =>
+      new Response(`data: {"type":"speech.audio.delta","audio":"AAAA"}\n\n${end}`, {
+        headers: { "content-type": "text/event-stream" },
+      });
+    const response = await gateway.post("/audio/speech", {
+      model: "acme/mini",
+      input: "Hello",
+      voice: "coral",
+      stream_format: "sse",
     });
-  const response = await gateway.post("/audio/speech", {
-    model: "acme/mini",
-    input: "Hello",
-    voice: "coral",
-    stream_format: "sse",
-  });
-  const events = (await response.text()).split("\n\n").filter((line) => line !== "");
-  expect(events.map((line) => JSON.parse(line.slice(6)) as object)).toMatchObject([
-    { type: "speech.audio.delta" },
-    { type: "error", error: { code: "bad_gateway" } },
-  ]);
-});
+    const events = (await response.text()).split("\n\n").filter((line) => line !== "");
+    expect(events.map((line) => JSON.parse(line.slice(6)) as object)).toMatchObject([
+      { type: "speech.audio.delta" },
+      { type: "error", error: { code: "bad_gateway" } },
+    ]);
+    expect(received.length - before).toBe(1);
+  },
+);
 
 test("Deepgram, ElevenLabs and Gemini speak in their own ways", async () => {
   answer = () => sound(bytesOf(100));

@@ -83,6 +83,7 @@ beforeAll(async () => {
     providers: [
       vendor("acme", "openai-audio", {
         "acme/whisper": ["whisper-1", { audio_input_minute: "0.006" }],
+        "acme/voxtral": ["voxtral-mini-latest", { audio_input_minute: "0.002" }],
         "acme/speakers": ["gpt-4o-transcribe-diarize", { audio_input_minute: "0.006" }],
         "acme/4o": ["gpt-4o-transcribe", { audio_input: "2.5", prompt: "2.5", completion: "10" }],
         "acme/fast": [
@@ -177,6 +178,42 @@ test("tokens are charged as such, and without details as sound", async () => {
   });
   expect(costOf(result)).toBeCloseTo(0.000125, 9);
   expect(result.usage).toMatchObject({ type: "tokens", input_tokens: 30, output_tokens: 5 });
+});
+
+test("Mistral's usage is charged, and its events are OpenAI's", async () => {
+  const usage = {
+    prompt_audio_seconds: 90,
+    prompt_tokens: 4,
+    completion_tokens: 9,
+    total_tokens: 13,
+  };
+  answer = () => Response.json({ model: "voxtral", text: "Hello", segments: [], usage });
+  const file = await sound(wav(100));
+  const whole = await client.audio.transcriptions.create({ model: "acme/voxtral", file });
+  expect(costOf(whole)).toBe(0.003);
+  const events = [
+    { type: "transcription.language", audio_language: "en" },
+    { type: "transcription.text.delta", text: "Hel" },
+    { type: "transcription.text.delta", text: "lo" },
+    { type: "transcription.segment", text: "Hello", start: 0, end: 1, speaker_id: "speaker_1" },
+    { type: "transcription.done", model: "voxtral", text: "Hello", language: "en", usage },
+  ];
+  answer = () =>
+    new Response(events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join(""), {
+      headers: { "content-type": "text/event-stream" },
+    });
+  const stream = await client.audio.transcriptions.create({
+    model: "acme/voxtral",
+    file,
+    stream: true,
+  });
+  const seen = await Array.fromAsync(stream);
+  expect(seen as unknown[]).toMatchObject([
+    { type: "transcript.text.delta", delta: "Hel" },
+    { type: "transcript.text.delta", delta: "lo" },
+    { type: "transcript.text.segment", text: "Hello", speaker: "speaker_1" },
+    { type: "transcript.text.done", text: "Hello", usage: { input_tokens: 4, cost: 0.003 } },
+  ]);
 });
 
 test.each([
@@ -296,13 +333,12 @@ test("Deepgram is sent the bytes, ElevenLabs a form, and Gemini a part", async (
     Response.json({
       language_code: "eng",
       text: "Hello.",
+      audio_duration_secs: 1.5,
       words: [{ text: "Hello.", start: 0, end: 0.5, type: "word" }],
     });
-  const srt = await client.audio.transcriptions.create({
-    model: "eleven/scribe",
-    file: await sound(),
-    response_format: "srt",
-  });
+  const scribe = { model: "eleven/scribe", file: await sound() };
+  expect(costOf(await client.audio.transcriptions.create(scribe))).toBe(0.00015);
+  const srt = await client.audio.transcriptions.create({ ...scribe, response_format: "srt" });
   expect(srt as unknown).toBe("1\n00:00:00,000 --> 00:00:00,500\nHello.\n");
   expect(last().headers.get("xi-api-key")).toBe("eleven-secret");
   expect(last().form?.get("model_id")).toBe("scribe_v1");

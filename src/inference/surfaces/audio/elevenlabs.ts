@@ -122,12 +122,13 @@ function segmentsOf(words: readonly Heard[]): Segment[] {
 
 /** Reads an answer of `/speech-to-text`. */
 function readSpeechToText(body: object): Transcript | undefined {
-  const { text, language_code: language, words } = fieldsOf(body);
+  const { text, language_code: language, words, audio_duration_secs: seconds } = fieldsOf(body);
   if (typeof text !== "string") return undefined;
   const heard = (listOf(words) ?? []).map(wordOf).filter(({ isWord }) => isWord);
   return {
     text,
     ...(typeof language === "string" && { language }),
+    ...(typeof seconds === "number" && { seconds }),
     segments: segmentsOf(heard),
     words: heard.map(({ word, start, end }) => ({ word, start, end })),
   };

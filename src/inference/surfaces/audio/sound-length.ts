@@ -1,4 +1,9 @@
+import { setImmediate } from "node:timers/promises";
 import type { StoredContent } from "../../../platform/spool/spool.ts";
+import { WindowedBytes } from "../media/windowed-bytes.ts";
+import { behindTags, mpegMs } from "./lengths/mpeg-length.ts";
+import { wavMs } from "./lengths/wav-length.ts";
+import { webmMs } from "./lengths/webm-length.ts";
 
 /** The length of a sound in milliseconds. */
 export interface SoundLength {
@@ -14,9 +19,6 @@ export interface SoundLength {
 const bytesPerSecondMin = 600;
 const bytesPerSecondMax = 1_250_000;
 
-/** The bytes in which the header of a WAV file is looked for. */
-const headBytes = 4_096;
-
 /**
  * Reads how long a sound is. A container that lies is bounded by its bytes: uncompressed sound is
  * as long as they are, and compressed sound within the bit rates that are possible.
@@ -25,54 +27,27 @@ export async function soundLength(
   content: StoredContent,
   { filename, type }: { filename: string; type: string | undefined },
 ): Promise<SoundLength> {
-  const head = await content.read(0, headBytes);
-  const pcmMs = wavMs(Buffer.from(head), content.size);
+  const pcmMs = await wavMs(content);
   if (pcmMs !== undefined) return { heldMs: pcmMs, mostMs: pcmMs, isKnown: true };
   const mostMs = Math.ceil((content.size * 1_000) / bytesPerSecondMin);
-  const toldMs = await containerMs(content, { filename, type });
+  const toldMs = (await hasContainer(content))
+    ? ((await containerMs(content, { filename, type })) ?? (await webmMs(content)))
+    : await mpegMs(content);
   if (toldMs === undefined) return { heldMs: mostMs, mostMs };
   const leastMs = Math.ceil((content.size * 1_000) / bytesPerSecondMax);
   return { heldMs: Math.min(mostMs, Math.max(toldMs, leastMs)), mostMs, isKnown: true };
 }
 
-/** Returns the length of an uncompressed WAV by its bytes; undefined for anything else. */
-function wavMs(head: Buffer, size: number): number | undefined {
-  if (head.toString("latin1", 0, 4) !== "RIFF" || head.toString("latin1", 8, 12) !== "WAVE")
-    return undefined;
-  let bytesPerSecond = 0;
-  for (let at = 12; at + 8 <= head.length; ) {
-    const name = head.toString("latin1", at, at + 4);
-    const length = head.readUInt32LE(at + 4);
-    if (name === "fmt " && at + 20 <= head.length) {
-      // Formats other than samples (1), floats (3) and extended ones are compressed.
-      if (![1, 3, 0xfffe].includes(head.readUInt16LE(at + 8))) return undefined;
-      bytesPerSecond = wavRate(head, at);
-    }
-    if (name === "data")
-      return bytesPerSecond === 0
-        ? undefined
-        : Math.ceil(((size - at - 8) * 1_000) / bytesPerSecond);
-    at += 8 + length + (length % 2);
-  }
-  return undefined;
-}
+/** The first bytes of containers: MP4 has them behind a length, and FLAC sometimes behind a tag. */
+const containers =
+  /^(?:OggS|fLaC|RIFF|RF64|FORM|wvPk|\x1aE\xdf\xa3|0&\xb2u|.{4}(?:ftyp|moov|mdat|free|skip|wide))/s;
 
-/**
- * Returns the bytes of a second of a WAV. Its header names them twice, and readers do not agree on
- * which they believe, so the smaller counts: it makes the sound longer.
- */
-function wavRate(head: Buffer, at: number): number {
-  const declared = head.readUInt32LE(at + 16);
-  if (at + 24 > head.length) return declared;
-  const [channels, samples, bits] = [
-    head.readUInt16LE(at + 10),
-    head.readUInt32LE(at + 12),
-    head.readUInt16LE(at + 22),
-  ];
-  const counted = channels * samples * Math.ceil(bits / 8);
-  return declared === 0 || counted === 0
-    ? Math.max(declared, counted)
-    : Math.min(declared, counted);
+/** Returns whether a file has a container, which is read by the package alone. */
+async function hasContainer(content: StoredContent): Promise<boolean> {
+  const head = Buffer.from(await content.read(0, 16)).toString("latin1");
+  if (!head.startsWith("ID3")) return containers.test(head);
+  const sound = await behindTags(new WindowedBytes(content));
+  return containers.test(Buffer.from(await content.read(sound, 16)).toString("latin1"));
 }
 
 /** Returns the length that a container tells; undefined where it cannot be read. */
@@ -113,9 +88,16 @@ class EndOfSound extends Error {
   }
 }
 
+/** The reads of a parser after which other requests have their turn. */
+const readsAtOnce = 1_000;
+
+/** The most reads of a file: pages of Ogg have a few kilobytes, and are read three times each. */
+const readsOf = (size: number): number => Math.min(400_000, 2_000 + size / 256);
+
 /** Lets the parser read a stored file in small pieces, so that none of them is in memory whole. */
 class StoredTokenizer {
   position = 0;
+  private reads = 0;
   readonly fileInfo: { path: string; mimeType?: string; size: number };
   private readonly content: StoredContent;
 
@@ -133,6 +115,10 @@ class StoredTokenizer {
   }
 
   async peekBuffer(target: Uint8Array, options: ReadOptions = {}): Promise<number> {
+    this.reads += 1;
+    // A file can be made of pieces that a parser takes minutes for.
+    if (this.reads > readsOf(this.content.size)) throw new EndOfSound();
+    if (this.reads % readsAtOnce === 0) await setImmediate();
     const { position = this.position, length = target.length, mayBeLess = false } = options;
     const bytes = await this.content.read(position, length);
     if (bytes.byteLength < length && !mayBeLess) throw new EndOfSound();
@@ -148,6 +134,8 @@ class StoredTokenizer {
   }
 
   async peekToken<Value>(token: Token<Value>, position = this.position): Promise<Value> {
+    // The size of a token may be that of a table, which the file need not have.
+    if (token.len > this.content.size) throw new EndOfSound();
     const bytes = new Uint8Array(token.len);
     await this.peekBuffer(bytes, { position });
     return token.get(bytes, 0);

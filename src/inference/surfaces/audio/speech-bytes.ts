@@ -124,6 +124,8 @@ class SpeechOfEvents extends SpeechDecoder {
   private readonly text = new TextDecoder();
   private rest = "";
   private isDone = false;
+  /** The error that the provider reported, once the sound before it was passed on. */
+  private fault: Error | undefined;
 
   constructor(request: SpeechRequest, { counts, type }: { counts: SpeechMetering; type: string }) {
     super(request, counts);
@@ -131,6 +133,7 @@ class SpeechOfEvents extends SpeechDecoder {
   }
 
   push(piece: Uint8Array): Uint8Array {
+    if (this.fault !== undefined) throw this.fault;
     const text = this.text.decode(piece, { stream: true });
     this.rest += text;
     if (this.rest.length > wholeMax) throw malformedStream("an event of speech is too large");
@@ -138,8 +141,9 @@ class SpeechOfEvents extends SpeechDecoder {
     const lines = this.rest.split("\n");
     this.rest = lines.pop() ?? "";
     const sound = lines.flatMap((line) =>
-      line.startsWith("data:") ? this.read(line.slice(5)) : [],
+      line.startsWith("data:") && this.fault === undefined ? this.read(line.slice(5)) : [],
     );
+    if (this.fault !== undefined && sound.length === 0) throw this.fault;
     if (this.type === soundTypes["pcm"])
       for (const bytes of sound) this.pcmBytes += bytes.byteLength;
     return sound.length === 1 ? (sound[0] ?? none) : Buffer.concat(sound);
@@ -154,7 +158,10 @@ class SpeechOfEvents extends SpeechDecoder {
   private read(data: string): Uint8Array[] {
     if (!data.trimStart().startsWith("{")) return [];
     const { type, audio, usage, error } = fieldsOf(JSON.parse(data));
-    if (type === "error" || error !== undefined) throw reportedFault({ ...fieldsOf(error) });
+    if (type === "error" || error !== undefined) {
+      this.fault = reportedFault({ ...fieldsOf(error) });
+      return [];
+    }
     if (type === "speech.audio.done") {
       this.isDone = true;
       const { input_tokens: input, output_tokens: output } = fieldsOf(usage);

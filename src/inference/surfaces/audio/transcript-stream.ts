@@ -9,6 +9,7 @@ import {
   type SseEvent,
   type StreamRelay,
 } from "../../dialects/shared/passthrough.ts";
+import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { fieldsOf, type Fields } from "../read-fields.ts";
 import {
   meteredTranscript,
@@ -33,6 +34,22 @@ export function eventsOfTranscript(
   return [...pieces, frame({ type: "transcript.text.done", text, usage })].join("");
 }
 
+/** OpenAI's names of Mistral's events (docs.mistral.ai/api, audio.transcriptions.stream). */
+const namesAtMistral: Readonly<Record<string, string>> = {
+  "transcription.text.delta": "transcript.text.delta",
+  "transcription.segment": "transcript.text.segment",
+  "transcription.done": "transcript.text.done",
+};
+
+/** Returns an event of a provider in OpenAI's form. */
+function inOpenaiForm(event: Fields): Fields {
+  const { type, text, speaker_id: speaker, ...rest } = event;
+  const name = namesAtMistral[String(type)];
+  if (name === undefined) return event;
+  const said = name === "transcript.text.delta" ? { delta: text } : { text };
+  return withoutUndefined<Fields>({ type: name, ...rest, ...said, speaker });
+}
+
 /** Relays a stream of a transcript in OpenAI's form, whose last event shows the charge. */
 export class TranscriptRelay implements StreamRelay {
   ended = false;
@@ -54,10 +71,12 @@ export class TranscriptRelay implements StreamRelay {
 
   accept({ data }: SseEvent): string | Promise<string> {
     if (!data.startsWith("{")) return "";
-    const event = this.read(data);
+    const event = inOpenaiForm(this.read(data));
     const { type, delta, text, error } = event;
     if (type === "error" || error !== undefined)
       throw reportedFault({ ...fieldsOf(error ?? event) });
+    // Others of Mistral's events have no name at OpenAI.
+    if (String(type).startsWith("transcription.")) return "";
     this.hasContent = true;
     if (type !== "transcript.text.done") {
       const piece = delta ?? text;

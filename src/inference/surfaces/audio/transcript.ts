@@ -54,7 +54,8 @@ export function meteredTranscript(
   { text, seconds, usage: written }: Pick<Transcript, "text" | "seconds" | "usage">,
   { request, byTime }: { request: Pick<TranscriptionRequest, "length"> } & SoundMetering,
 ): MeteredUsage {
-  const { type, seconds: counted } = fieldsOf(written);
+  // Mistral counts the seconds under another name (docs.mistral.ai/api, audio.transcriptions).
+  const { type, prompt_audio_seconds: heard, seconds: counted = heard } = fieldsOf(written);
   const toldSeconds = type === "duration" || counted !== undefined ? counted : seconds;
   const toldMs =
     typeof toldSeconds === "number" && toldSeconds >= 0
@@ -81,7 +82,8 @@ export function meteredTranscript(
 
 /** Reads tokens of OpenAI's transcriptions; without details, the input is sound. */
 function readTokens(written: unknown): { usage: Usage; clamped: boolean } | undefined {
-  const { input_tokens: input, output_tokens: output, ...rest } = fieldsOf(written);
+  const { prompt_tokens, completion_tokens, ...rest } = fieldsOf(written);
+  const { input_tokens: input = prompt_tokens, output_tokens: output = completion_tokens } = rest;
   const counts = new CountReader();
   const inputTotal = counts.read(input);
   const outputTotal = counts.read(output);

@@ -1,8 +1,9 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { StoredContent } from "../../../platform/spool/spool.ts";
+import { jpegSides } from "./jpeg-sides.ts";
 
-/** The bytes of a file that say what it is. Dimensions of a JPEG may stand behind its metadata. */
-const headBytes = 256 * 1024;
+/** The bytes of a file that say what it is. */
+const headBytes = 64;
 
 /** The most pixels of a picture that is sent to a provider: more than any of them takes. */
 const pixelsMax = 100_000_000;
@@ -10,14 +11,17 @@ const pixelsMax = 100_000_000;
 /** A picture as its first bytes describe it. */
 export interface PictureHead {
   type: "image/png" | "image/jpeg" | "image/webp" | "image/gif";
-  /** Undefined where they stand further behind. */
+  /** Undefined where the file does not tell them. */
   width?: number;
   height?: number;
 }
 
 /** Returns the media type of base64 by its first characters; PNG for an unknown one. */
-export const typeOfBase64 = (base64: string): string =>
-  headOf(Buffer.from(base64.slice(0, 64), "base64"))?.type ?? "image/png";
+export function typeOfBase64(base64: string): string {
+  const bytes = Buffer.from(base64.slice(0, 64), "base64");
+  const isDrawing = /^\ufeff?\s*<(?:svg|\?xml|!--|!doctype svg)/i.test(bytes.toString("utf8"));
+  return headOf(bytes)?.type ?? (isDrawing ? "image/svg+xml" : "image/png");
+}
 
 /** Reads the head of a picture; undefined where it is none of the known formats. */
 function headOf(bytes: Buffer): PictureHead | undefined {
@@ -25,30 +29,14 @@ function headOf(bytes: Buffer): PictureHead | undefined {
     return bytes.length < 24
       ? { type: "image/png" }
       : { type: "image/png", width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
-  if (bytes.length >= 3 && bytes[0] === 0xff && bytes[1] === 0xd8) return jpegHead(bytes);
+  // Its dimensions stand behind its metadata, which may be long.
+  if (bytes.length >= 3 && bytes[0] === 0xff && bytes[1] === 0xd8) return { type: "image/jpeg" };
   const text = bytes.toString("latin1", 0, 16);
   if (/^GIF8[79]a/.test(text))
     return bytes.length < 10
       ? { type: "image/gif" }
       : { type: "image/gif", width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
   return text.startsWith("RIFF") && text.slice(8, 12) === "WEBP" ? webpHead(bytes) : undefined;
-}
-
-/** Finds the frame header of a JPEG (ITU-T T.81, B.2.2). */
-function jpegHead(bytes: Buffer): PictureHead {
-  for (let at = 2; at + 9 < bytes.length; ) {
-    const marker = bytes[at + 1] ?? 0;
-    if (bytes[at] !== 0xff) break;
-    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
-    if (isFrame)
-      return {
-        type: "image/jpeg",
-        height: bytes.readUInt16BE(at + 5),
-        width: bytes.readUInt16BE(at + 7),
-      };
-    at += 2 + bytes.readUInt16BE(at + 2);
-  }
-  return { type: "image/jpeg" };
 }
 
 /** Reads the canvas of a WebP (RFC 9649, section 2.7). */
@@ -78,11 +66,17 @@ export async function checkPicture(content: StoredContent, param: string): Promi
   if (content.size === 0)
     throw new GatewayError("invalid_image_encoding", `${param}: the file is empty.`, { param });
   const bytes = await content.read(0, headBytes);
-  const head = headOf(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-  if (head === undefined) {
+  const known = headOf(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  if (known === undefined) {
     const message = `${param}: must be a PNG, JPEG, WebP or GIF file.`;
     throw new GatewayError("invalid_image_encoding", message, { param });
   }
+  const sides = known.type === "image/jpeg" ? await jpegSides(content) : {};
+  if (sides === undefined) {
+    const message = `${param}: too much precedes the picture in the file; save it without metadata.`;
+    throw new GatewayError("invalid_image_encoding", message, { param });
+  }
+  const head = { ...known, ...sides };
   const { width = 1, height = 1 } = head;
   if (width * height > pixelsMax || width === 0 || height === 0) {
     const message = `${param}: has ${width} x ${height} pixels; send at most ${pixelsMax} in all.`;
