@@ -55,9 +55,16 @@ const presetConfigSchema = z.object({
   top_p: z.number().min(0).max(1).nullish(),
   size: z.string().max(100).nullish(),
   quality: z.string().max(100).nullish(),
+  background: z.string().max(100).nullish(),
+  format: z
+    .string()
+    .max(100)
+    .nullish()
+    .describe("Format of pictures, speech or transcripts, such as webp, mp3 or srt."),
   voice: z.string().max(200).nullish(),
   instructions: z.string().max(8_192).nullish(),
   language: z.string().max(100).nullish(),
+  speed: z.number().min(0.25).max(4).nullish(),
   top_k: z.int().nonnegative().nullish(),
   frequency_penalty: penalty.nullish(),
   presence_penalty: penalty.nullish(),

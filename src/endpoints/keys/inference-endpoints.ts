@@ -32,6 +32,8 @@ export const inferenceEndpoints: readonly string[] = [
   "/images/edits",
   "/images/variations",
   "/images",
+  "/images/models",
+  "/images/models/:owner/:model/endpoints",
   "/audio/transcriptions",
   "/audio/translations",
   "/audio/speech",

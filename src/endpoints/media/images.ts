@@ -219,7 +219,8 @@ export const imageContent = defineEndpoint<Pick<Dependencies, "hostedFiles">>({
       headers: {
         ...context.headers,
         "content-type": found.type,
-        "content-security-policy": "default-src 'none'; sandbox",
+        // Drawings have styles, which do nothing beyond them.
+        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
         "cache-control": "private, max-age=3600",
       },
     });

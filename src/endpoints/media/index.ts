@@ -7,6 +7,7 @@ import {
   imageVariations,
   openrouterImages,
 } from "./images.ts";
+import { listImageModelEndpoints, listImageModels } from "./image-models.ts";
 import { audioSpeech } from "./speech.ts";
 import { audioTranscriptions, audioTranslations } from "./transcriptions.ts";
 
@@ -16,6 +17,8 @@ export const mediaEndpoints: readonly Endpoint<Dependencies>[] = [
   imageEdits,
   imageVariations,
   openrouterImages,
+  listImageModels,
+  listImageModelEndpoints,
   imageContent,
   audioTranscriptions,
   audioTranslations,

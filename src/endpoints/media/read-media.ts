@@ -82,15 +82,28 @@ export async function readMedia(
 
 type ReadBody = Omit<MediaBody, "presetId">;
 
-/** The settings of a preset that each surface takes; those of other surfaces are left out. */
+/**
+ * The settings of a preset that each surface takes, as member of the request and of the preset;
+ * those of other surfaces are left out.
+ */
 export const presetSettings = {
-  images: ["size", "quality"],
-  speech: ["voice", "instructions"],
-  transcriptions: ["language"],
+  images: {
+    size: "size",
+    quality: "quality",
+    background: "background",
+    output_format: "format",
+  },
+  speech: {
+    voice: "voice",
+    instructions: "instructions",
+    speed: "speed",
+    response_format: "format",
+  },
+  transcriptions: { language: "language", response_format: "format" },
 } as const;
 
 interface OfPreset {
-  settings: readonly string[];
+  settings: Readonly<Record<string, string>>;
 }
 
 /**
@@ -256,10 +269,10 @@ type Members = Readonly<Record<string, unknown>>;
 const presetFieldsOf = ({ settings }: OfPreset) => ({
   settings: (config: Members, body: Members) =>
     Object.fromEntries(
-      settings.flatMap((name) =>
-        config[name] === undefined || (body[name] ?? undefined) !== undefined
+      Object.entries(settings).flatMap(([member, setting]) =>
+        config[setting] === undefined || (body[member] ?? undefined) !== undefined
           ? []
-          : [[name, config[name]]],
+          : [[member, config[setting]]],
       ),
     ),
   hasSystem: () => true,

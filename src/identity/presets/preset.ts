@@ -41,10 +41,14 @@ export interface PresetConfig {
   /** Of pictures. */
   size?: string;
   quality?: string;
+  background?: string;
+  /** Of pictures, speech and transcripts, such as `webp`, `mp3` or `srt`. */
+  format?: string;
   /** Of speech and transcripts. */
   voice?: string;
   instructions?: string;
   language?: string;
+  speed?: number;
 }
 
 /** A named bundle of request settings, shared by the keys of one workspace. */

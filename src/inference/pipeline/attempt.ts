@@ -433,6 +433,8 @@ export interface FailureWithUsage extends AttemptFailure {
    * generated.
    */
   consumed?: MeteredUsage;
+  /** Whether content had come before it, so that the provider has begun. */
+  begun?: boolean;
 }
 
 /** Judges any error that can break a stream. Errors of the gateway itself are thrown again. */

@@ -116,8 +116,11 @@ function mayGoOn({ failed }: Execution): boolean {
 
 const makers: ReadonlySet<string> = new Set(["images", "speech"]);
 /** Returns whether a provider may have made what was asked for, and bills it: it is not asked again. */
-const mayBeMade = ({ call }: Execution, { upstreamStatus, unsent }: AttemptFailure): boolean =>
-  makers.has(call.surface) && unsent !== true && (upstreamStatus ?? 200) < 300;
+const mayBeMade = (
+  { call }: Execution,
+  { upstreamStatus, unsent, begun }: FailureWithUsage,
+): boolean =>
+  makers.has(call.surface) && unsent !== true && (begun === true || (upstreamStatus ?? 200) < 300);
 
 const contextOverflow = "context_length_exceeded";
 
@@ -336,7 +339,8 @@ function noteFailure(
     noteKeyFailure(execution, { candidate, failure: judged, cancelled }),
     candidate.route.provider,
   );
-  const failure = mayBeMade(execution, known) ? { ...known, failover: false } : known;
+  const isMade = mayBeMade(execution, { ...known, begun: judged.begun ?? false });
+  const failure = isMade ? { ...known, failover: false } : known;
   const record = attemptRecord(candidate, {
     status: failure.upstreamStatus,
     outcome: cancelled ? "cancelled" : "failed",

@@ -35,6 +35,7 @@ const notRun: readonly (readonly [operation: RegExp, why: string])[] = [
   [/ \/(?:auth\/keys|oauth\/token|mcp\/oauth\/token|invitations\/accept)$/, "needs a consent"],
   [/ \/(?:referrals|managed\/settings)/, "is off unless the operator sets it"],
   [/ \/(?:images\/variations|images\/content|logos|docs\/\{)/, "needs a file of the reader's"],
+  [/ \/images\/models\/\{owner\}/, "needs a model that makes pictures"],
   [
     / \/models\/\{id\}| \/v1beta\/models\/\{model\}| \/models\/\{owner\}\/\{model\}$|publishers\/anthropic/,
     "names a method",

@@ -184,6 +184,8 @@ export interface StreamRelay {
    * what the client has received.
    */
   fail(error: GatewayError): string;
+  /** Notes that the client has left before the end, where that changes what was consumed. */
+  leave?(): void;
   /**
    * Returns what was consumed so far: the provider's count, bounded by the model's window, or an
    * estimate.

@@ -82,7 +82,7 @@ export class RelayedStream implements FrameSource {
         return undefined;
       }
       response.abort();
-      return failureOf(error, response.status);
+      return { ...failureOf(error, response.status), begun: relay.hasContent };
     }
     this.options.onFirstContent();
     return undefined;
@@ -116,6 +116,7 @@ export class RelayedStream implements FrameSource {
     if (this.clientGone) return;
     this.clientGone = true;
     if (this.ended) return;
+    this.relay.leave?.();
     if (!this.options.drainOnCancel) {
       this.options.response.abort();
       void this.close("cancelled");

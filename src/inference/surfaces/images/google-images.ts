@@ -7,6 +7,7 @@ import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { InlineFile } from "../media/uploads.ts";
 import {
   jsonBody,
+  knownRatio,
   nearestRatio,
   type ImageDialect,
   type ImageExchange,
@@ -16,10 +17,21 @@ import {
 import { pixelsOf, type ImageRequest, type Picture } from "./image-request.ts";
 import type { CountedTokens } from "./image-usage.ts";
 
-/** Ratios that the Gemini API knows. Source: https://ai.google.dev/gemini-api/docs/image-generation */
-const geminiRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
+/** The ratios that the Gemini API knows. Source: https://ai.google.dev/gemini-api/docs/image-generation */
+export const geminiRatios = [
+  "1:1",
+  "2:3",
+  "3:2",
+  "3:4",
+  "4:3",
+  "4:5",
+  "5:4",
+  "9:16",
+  "16:9",
+  "21:9",
+];
 /** Ratios of Imagen. Source: https://ai.google.dev/gemini-api/docs/imagen */
-const imagenRatios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
+export const imagenRatios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
 /** The most pictures of one request to Imagen. */
 const imagenMax = 4;
 
@@ -51,12 +63,15 @@ function tierOf(size: string | undefined): string | undefined {
 
 /** Returns how a size is asked for: as the nearest ratio, with a tier, and what that loses. */
 function sizeIn({ size, aspectRatio }: ImageRequest, known: readonly string[]) {
-  const ratio = aspectRatio ?? nearestRatio(size, known);
+  const asked = knownRatio(aspectRatio === "auto" ? undefined : aspectRatio, known);
   const isPixels = pixelsOf(size) !== undefined;
   return {
-    ratio,
+    ratio: asked.ratio ?? nearestRatio(size, known),
     tier: tierOf(size),
-    losses: isPixels ? [{ field: "size", reason: "sent as the nearest aspect ratio" }] : [],
+    losses: [
+      ...(isPixels ? [{ field: "size", reason: "sent as the nearest aspect ratio" }] : []),
+      ...asked.losses,
+    ],
   };
 }
 

@@ -11,7 +11,7 @@ import {
   type CountedTokens,
   withAuthored,
 } from "./image-usage.ts";
-import { pixelsOf, type ImageRequest } from "./image-request.ts";
+import { pixelsOf, ratioOf, type ImageRequest } from "./image-request.ts";
 
 /** A body towards a provider in parts, with its content type. */
 export interface MediaBody {
@@ -140,16 +140,32 @@ const ratios = [
   "5:4",
 ] as const;
 
+/** Returns the ratio of a list that is nearest to a number. */
+function nearestTo(wanted: number, known: readonly string[]): string {
+  const distance = (ratio: string): number => Math.abs(Math.log((ratioOf(ratio) ?? 1e9) / wanted));
+  return known.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best), "1:1");
+}
+
 /** Returns the ratio of a list that is nearest to a size; undefined where it names no pixels. */
 export function nearestRatio(
   size: string | undefined,
   known: readonly string[] = ratios,
 ): string | undefined {
   const [width, height] = pixelsOf(size) ?? [];
-  if (width === undefined || height === undefined) return undefined;
-  const distance = (ratio: string): number => {
-    const [left = 1, right = 1] = ratio.split(":").map(Number);
-    return Math.abs(Math.log((left / right) * (height / width)));
-  };
-  return known.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best), "1:1");
+  return width === undefined || height === undefined ? undefined : nearestTo(width / height, known);
+}
+
+/**
+ * Returns a ratio that was asked for as a provider knows it: itself, or else the nearest of a list,
+ * which is named as a loss.
+ */
+export function knownRatio(
+  asked: string | undefined,
+  known: readonly string[],
+): { ratio: string | undefined; losses: readonly Loss[] } {
+  const wanted = ratioOf(asked);
+  if (asked === undefined || known.includes(asked)) return { ratio: asked, losses: [] };
+  const ratio = wanted === undefined ? undefined : nearestTo(wanted, known);
+  const reason = ratio === undefined ? "it is no ratio such as 16:9" : `sent as ${ratio}`;
+  return { ratio, losses: [{ field: "aspect_ratio", reason }] };
 }

@@ -65,7 +65,8 @@ const ownMembers: ReadonlySet<string> = new Set([
 /** The most characters of a prompt (OpenAI's reference of `images.generate`). */
 const promptCharactersMax = 32_000;
 const countMax = 10;
-const picturesMax = 16;
+/** The most pictures that a request brings (OpenAI's reference of `images.edit`). */
+export const picturesMax = 16;
 
 const choices: Readonly<Record<string, readonly string[]>> = {
   quality: ["auto", "low", "medium", "high", "xhigh", "max", "standard", "hd"],
@@ -145,10 +146,13 @@ function pictureOf(value: unknown, param: string): Picture {
   throw refusal(param, "must be a data URL with base64, or an https URL.");
 }
 
+/** Names of a form's field of a picture: `image`, and the lists that other clients write. */
+const pictureField = /^images?(?:\[\d*\])?$/;
+
 /** Returns the pictures of a request: files of a form, or members of JSON. */
 function picturesOf(body: Fields, uploads: readonly Upload[]): Picture[] {
   const files = uploads
-    .filter(({ field }) => field === "image" || field === "image[]")
+    .filter(({ field }) => pictureField.test(field))
     .map(({ field: _, ...file }): Picture => ({ file }));
   if (files.length > 0) return files;
   for (const name of ["images", "image", "input_references"]) {
@@ -266,6 +270,7 @@ export function readImageRequest(
   const count = numberIn(body, "n") ?? 1;
   const stream = flagIn(body, "stream");
   checkTogether(body, { stream, count, uploads });
+  checkRatio(body, form);
   const pictures = picturesOf(body, uploads);
   checkPictures(operation === "generations" && pictures.length > 0 ? "edits" : operation, pictures);
   const mask = overlayOf("mask", { body, uploads });
@@ -330,4 +335,26 @@ function sizeOf(body: Fields): string | undefined {
 export function pixelsOf(size: string | undefined): readonly [number, number] | undefined {
   const [, width, height] = /^(\d+)x(\d+)$/i.exec(size ?? "") ?? [];
   return width === undefined ? undefined : [Number(width), Number(height)];
+}
+
+/** Matches a ratio such as `16:9` or `2.35:1`. */
+const ratioPattern = /^(\d{1,4}(?:\.\d{1,2})?):(\d{1,4}(?:\.\d{1,2})?)$/;
+
+/** Returns width by height of a ratio such as `16:9`; undefined for what is none. */
+export function ratioOf(written: string | undefined): number | undefined {
+  const [, width, height] = ratioPattern.exec(written ?? "") ?? [];
+  const ratio = Number(width) / Number(height);
+  return ratio > 0 && Number.isFinite(ratio) ? ratio : undefined;
+}
+
+/** How far pixels may be from a ratio that they stand for, since sides are whole. */
+const ratioTolerance = 0.03;
+
+/** Throws where OpenRouter's clients name pixels, and a ratio that those have not. */
+function checkRatio(body: Fields, form: ImageRequest["form"]): void {
+  const ratio = ratioOf(textIn(body, "aspect_ratio"));
+  const [width, height] = pixelsOf(textIn(body, "size")) ?? [];
+  if (form !== "openrouter" || ratio === undefined || !width || !height) return;
+  if (Math.abs(Math.log(width / height / ratio)) > ratioTolerance)
+    throw refusal("aspect_ratio", "contradicts size; send one of them.");
 }

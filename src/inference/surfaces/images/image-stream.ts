@@ -140,6 +140,7 @@ export class ImageRelay implements StreamRelay {
   private readonly made: MeteredUsage[] = [];
   /** A finished picture that may be the last one. */
   private waiting: Fields | undefined;
+  private hasLeft = false;
 
   constructor(options: RelayOptions, metering: PictureMetering & { nowSeconds(): number }) {
     this.options = options;
@@ -186,9 +187,25 @@ export class ImageRelay implements StreamRelay {
   metered(): MeteredUsage {
     const sum = sumUsage(this.made);
     const kind = this.made.at(-1)?.picture;
-    if (sum === undefined || this.made.length === 0)
-      return { usage: { outputImages: 0 }, estimated: true, clamped: false };
+    if (sum === undefined || this.made.length === 0) return this.meteredDrafts();
     return { ...sum, ...(kind !== undefined && { picture: kind }) };
+  }
+
+  /** Notes that the client reads no more. */
+  leave(): void {
+    this.hasLeft = true;
+  }
+
+  /**
+   * Returns what was used before a picture was finished. A client that left with drafts of one has
+   * had the provider make it.
+   */
+  private meteredDrafts(): MeteredUsage {
+    const { request, byPiece } = this.metering;
+    if (!this.hasLeft || !this.hasContent)
+      return { usage: { outputImages: 0 }, estimated: true, clamped: false };
+    const draft = { pictures: [{}], tokens: undefined, kind: {} };
+    return meteredPictures(draft, { request, byPiece });
   }
 
   private complete(event: Fields): string | Promise<string> {

@@ -29,6 +29,7 @@ import {
 import type { ImageRequest } from "./image-request.ts";
 import { eventsOfPictures, ImageRelay } from "./image-stream.ts";
 import { keptData } from "./kept-pictures.ts";
+import { typeOfBase64 } from "./picture-file.ts";
 import { heldPictures, openrouterUsage, shownUsage, withAuthored } from "./image-usage.ts";
 import { openaiImages } from "./openai-images.ts";
 
@@ -281,7 +282,7 @@ export class ImagesAnswer implements WholeAnswer {
         withoutUndefined<Fields>({
           b64_json: base64,
           url: base64 === undefined ? url : undefined,
-          media_type: type ?? "image/png",
+          media_type: type ?? (base64 === undefined ? "image/png" : typeOfBase64(base64)),
         }),
       ),
       usage: openrouterUsage(usage, shown.free === true ? 0 : usdFromNano(shown.chargedNano)),

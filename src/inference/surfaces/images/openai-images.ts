@@ -6,6 +6,7 @@ import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { encodeForm, formFieldsOf, InlineFile, type FormField } from "../media/uploads.ts";
 import {
   jsonBody,
+  knownRatio,
   nearestRatio,
   type ImageDialect,
   type ImageExchange,
@@ -32,14 +33,15 @@ export const openaiImages: ImageDialect = {
 const refusal = (param: string, message: string): GatewayError =>
   new GatewayError("bad_request", `${param}: ${message}`, { param });
 
-/** The names of OpenAI's own models; other servers have other bounds. */
-const isGptImage = (name: string): boolean => /^(?:gpt-image-|chatgpt-image)/.test(name);
+/** Returns whether a name is one of OpenAI's own models; other servers have other bounds. */
+export const isGptImage = (name: string): boolean => /^(?:gpt-image-|chatgpt-image)/.test(name);
 
 /** GPT image models of the first generation know three sizes; later ones any (npm openai 7.55). */
 const isFirstGeneration = (name: string): boolean =>
   /^(?:gpt-image-1(?:[.-]|$)|chatgpt-image)/.test(name);
 
-const sizesOf = (name: string): readonly string[] | undefined => {
+/** Returns the sizes that a model of OpenAI's knows; undefined where it takes any. */
+export const sizesOf = (name: string): readonly string[] | undefined => {
   if (name.startsWith("dall-e-2")) return ["256x256", "512x512", "1024x1024"];
   if (name.startsWith("dall-e-3")) return ["1024x1024", "1792x1024", "1024x1792"];
   return isFirstGeneration(name) ? ["auto", "1024x1024", "1536x1024", "1024x1536"] : undefined;
@@ -65,8 +67,8 @@ function checkBounds(name: string, request: ImageRequest): void {
   checkGptImage(name, request);
 }
 
-/** The qualities of a model; undefined for models of other servers. */
-function qualitiesOf(name: string): readonly string[] | undefined {
+/** Returns the qualities of a model; undefined for models of other servers. */
+export function qualitiesOf(name: string): readonly string[] | undefined {
   if (name.startsWith("dall-e-2")) return ["auto", "standard"];
   if (name.startsWith("dall-e-3")) return ["auto", "standard", "hd"];
   if (!isGptImage(name)) return undefined;
@@ -260,10 +262,29 @@ function kept({ fields, markup }: ImageRequest, names: readonly string[], vendor
 
 const asRatio: Loss = { field: "size", reason: "sent as the nearest aspect ratio" };
 
-/** xAI knows aspect ratios in place of sizes. Source: https://docs.x.ai/docs/guides/image-generations */
+/** Aspect ratios of xAI. Source: https://docs.x.ai/docs/guides/image-generations */
+export const xaiRatios = [
+  "auto",
+  "1:1",
+  "16:9",
+  "9:16",
+  "4:3",
+  "3:4",
+  "3:2",
+  "2:3",
+  "2:1",
+  "1:2",
+  "19.5:9",
+  "9:19.5",
+  "20:9",
+  "9:20",
+];
+
+/** xAI knows aspect ratios in place of sizes. */
 function encodeForXai(request: ImageRequest, { route }: AdaptedRoute): ImageExchange {
   const { fields, losses } = kept(request, ["n", "aspect_ratio", "resolution", "user"], "xAI");
-  const ratio = request.aspectRatio ?? nearestRatio(request.size);
+  const asked = knownRatio(request.aspectRatio, xaiRatios);
+  const ratio = asked.ratio ?? nearestRatio(request.size);
   const pictures = request.pictures.map((picture) => {
     if ("url" in picture) return { url: picture.url, type: "image_url" };
     return { url: inlineOf(picture), type: "image_url" };
@@ -288,6 +309,7 @@ function encodeForXai(request: ImageRequest, { route }: AdaptedRoute): ImageExch
       ...losses
         .filter(({ field }) => field !== "size" || !isTier)
         .map((loss) => (loss.field === "size" && ratio !== undefined ? asRatio : loss)),
+      ...asked.losses,
     ],
     read: (body) => readOpenai(body, request),
   };

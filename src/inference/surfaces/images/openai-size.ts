@@ -1,5 +1,5 @@
 import type { Loss } from "../../canonical/request.ts";
-import { pixelsOf, type ImageRequest } from "./image-request.ts";
+import { pixelsOf, ratioOf, type ImageRequest } from "./image-request.ts";
 
 /** Members of OpenRouter's `POST /images` that OpenAI's models answer with 400. */
 const otherMembers = ["aspect_ratio", "resolution", "seed"];
@@ -18,13 +18,6 @@ const [longestSide, shortestSideMax, step] = [3_840, 2_160, 16];
 
 /** The most that one side may be of the other. */
 const ratioMax = 3;
-
-/** Returns a ratio such as `16:9` as width by height; undefined for what is none. */
-function ratioOf(written: string | undefined): number | undefined {
-  const [, width, height] = /^(\d{1,4}):(\d{1,4})$/.exec(written ?? "") ?? [];
-  const ratio = Number(width) / Number(height);
-  return ratio > 0 && Number.isFinite(ratio) ? ratio : undefined;
-}
 
 const isBeyond = (ratio: number): boolean => Math.max(ratio, 1 / ratio) > ratioMax;
 
@@ -78,6 +71,8 @@ export function inPixels(
   const isCut = ratio !== undefined && isBeyond(ratio);
   const lost = (name: string): boolean =>
     fields[name] !== undefined &&
+    // What the model chooses anyway is not lost.
+    fields[name] !== "auto" &&
     (name === "seed" || !translates || sizes !== undefined || (isCut && name === "aspect_ratio"));
   return {
     request: {
