@@ -458,12 +458,55 @@ test("only listed models are offered where the configuration says so, with the f
 });
 
 test("the bundled facts make a catalog within a start's budget", () => {
+  let starts = 0;
+  // Another credential each time, so that none takes the models of the one before over.
   const build = (): CatalogSnapshot =>
-    buildCatalog({ environment: {}, configuredProviders: [], nowMs });
+    buildCatalog({
+      environment: { OPENAI_API_KEY: `sk-${(starts += 1)}` },
+      configuredProviders: [],
+      nowMs,
+    });
   const { size } = build().models;
   const tookMs = leastMicroseconds(build, { calls: 1, batches: 10 }) / 1000;
   console.log(`catalog of ${size} models built in ${tookMs.toFixed(1)} ms`);
   expect(size).toBeGreaterThan(500);
   // 15 ms on a quiet machine.
   expect(tookMs).toBeLessThan(300);
+});
+
+test("a catalog of the bundled facts takes the models of the last one over, unless a built-in provider differs", () => {
+  const bundled = (providers: readonly unknown[], environment: Environment = {}): CatalogSnapshot =>
+    buildCatalog({
+      environment,
+      configuredProviders: providers.map((entry) => configuredProviderSchema.parse(entry)),
+      nowMs,
+    });
+  const own = {
+    id: "own",
+    base_url: "http://127.0.0.1:1/v1",
+    dialect: "openai-chat",
+    models: [{ id: "own/large" }, { id: "openai/gpt-4o" }],
+  };
+  const modelOf = (catalog: CatalogSnapshot, id: string) => {
+    const model = catalog.models.get(id);
+    if (model === undefined) throw new Error(`there is no ${id}`);
+    return model;
+  };
+  const first = bundled([]);
+  const second = bundled([own]);
+  const id = "openai/gpt-4o-mini";
+  expect(modelOf(second, id)).toBe(modelOf(first, id));
+  for (const { provider } of modelOf(second, id).routes)
+    expect(second.providers.get(provider.id)).toBe(provider);
+  expect(modelOf(second, "openai/gpt-4o").routes[0]?.provider.id).toBe("own");
+  const third = bundled([], { OPENAI_API_KEY: "sk-third" });
+  expect(routeOf(third, id, "openai").provider.apiKey).toBe("sk-third");
+  expect(routeOf(second, id, "openai").provider.apiKey).toBeUndefined();
+  expect(third.models.has("own/large")).toBe(false);
+  expect(modelOf(third, "openai/gpt-4o").routes).toEqual(
+    expect.not.arrayContaining([
+      expect.objectContaining({ provider: expect.objectContaining({ id: "own" }) }),
+    ]),
+  );
+  expect(bundled([]).models).toEqual(first.models);
 });

@@ -1,14 +1,15 @@
 import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import { providerDefinitions } from "../providers/index.ts";
 import type { Environment } from "../providers/provider-definition.ts";
-import { readBundledFacts, type CatalogFacts, type FactRow } from "./catalog-facts.ts";
+import { readBundledFacts, type CatalogFacts } from "./catalog-facts.ts";
 import {
   configureModel,
   configureProvider,
   knownProvider,
 } from "./configured/configure-provider.ts";
 import type { ConfiguredPricing, ConfiguredProvider } from "./configured/configured-provider.ts";
-import { factModel, factPriceReader, type FactContext } from "./fact-model.ts";
+import type { FactContext } from "./fact-model.ts";
+import { knownModels } from "./known-models.ts";
 import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
 import { routerModels, type ConfiguredRouters } from "./router-models.ts";
 import { familiesOf, vendorNames } from "./vendor-names.ts";
@@ -47,13 +48,12 @@ export interface CatalogOptions {
  */
 export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
   const facts = options.facts ?? readBundledFacts();
-  const providers = buildProviders(options);
   const redirected = new Set(
     options.configuredProviders.filter(({ dialect }) => dialect !== undefined).map(({ id }) => id),
   );
-  const known = factModels(facts, {
-    priceOf: factPriceReader(facts.snapshot),
-    providers,
+  const { models: known, providers } = knownModels({
+    facts,
+    providers: buildProviders(options),
     redirected,
   });
   for (const entry of entriesOf(options))
@@ -115,26 +115,6 @@ export function buildProviders(options: CatalogOptions): Map<string, Provider> {
     providers.set(provider.id, { ...provider, simulated: true });
   }
   return providers;
-}
-
-/**
- * Returns the models of the facts. Rows of one model are adjacent, since the facts are sorted by
- * id.
- */
-function factModels({ rows }: CatalogFacts, context: FactContext): Map<string, CatalogModel> {
-  const models = new Map<string, CatalogModel>();
-  let group: FactRow[] = [];
-  const close = (): void => {
-    const model = factModel(group, context);
-    if (model !== undefined) models.set(model.id, model);
-    group = [];
-  };
-  for (const row of rows) {
-    if (group.length > 0 && group[0]?.id !== row.id) close();
-    group.push(row);
-  }
-  close();
-  return models;
 }
 
 function addModels(

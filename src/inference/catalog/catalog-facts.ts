@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { z } from "zod";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
 
@@ -137,12 +137,48 @@ export const compareText = (left: string, right: string): number =>
 /** The location of the facts that ship with the project; `npm run catalog:refresh` writes them. */
 export const bundledFactsUrl = new URL("./facts.json", import.meta.url);
 
+/** What is kept of the bundled facts: all but their rows, which are read again where they are needed. */
+interface BundledHead {
+  /** The time and size of the file, by which another content is noticed. */
+  stamp: string;
+  head: Omit<CatalogFacts, "rows">;
+}
+
+let bundled: BundledHead | undefined;
+
+const heads = new WeakMap<CatalogFacts, BundledHead>();
+
 /**
  * Reads the bundled facts. They were checked when they were written, so a start does not check them
- * again.
+ * again. After the first time the rows are read when they are first asked for.
  */
-export const readBundledFacts = (): CatalogFacts =>
+export function readBundledFacts(): CatalogFacts {
+  const { mtimeMs, size } = statSync(bundledFactsUrl);
+  const stamp = `${mtimeMs} ${size}`;
+  let rows: CatalogFacts["rows"] | undefined;
+  if (bundled?.stamp !== stamp) {
+    const { rows: read, ...head } = parseBundled();
+    rows = read;
+    bundled = { stamp, head };
+  }
+  const facts: CatalogFacts = {
+    ...bundled.head,
+    get rows() {
+      return (rows ??= parseBundled().rows);
+    },
+  };
+  heads.set(facts, bundled);
+  return facts;
+}
+
+const parseBundled = (): CatalogFacts =>
   JSON.parse(readFileSync(bundledFactsUrl, "utf8")) as CatalogFacts;
+
+/**
+ * Returns an object that is the same for bundled facts of the same content; undefined for any
+ * others.
+ */
+export const contentOf = (facts: CatalogFacts): object | undefined => heads.get(facts);
 
 /**
  * Reads and checks an operator's own facts. Throws the error of the file system, the parser or the
