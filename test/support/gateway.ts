@@ -12,6 +12,7 @@ import {
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { createMetrics, type Metrics } from "../../src/platform/telemetry/metrics.ts";
 import { noTracing } from "../../src/platform/telemetry/tracing.ts";
+import { keepDatabaseThreads } from "./kept-threads.ts";
 import { putMigratedSqlite } from "./migrated-sqlite.ts";
 
 export const testLlmKey = "sk-svc-v1-testtesttesttesttesttesttesttest";
@@ -82,6 +83,7 @@ export async function startGateway(
   changes: Partial<AppSettings> = {},
   tools: Partial<AppTools> = {},
 ): Promise<TestGateway> {
+  keepDatabaseThreads();
   const directory = mkdtempSync(join(tmpdir(), "switchyard-test-"));
   const logLines: string[] = [];
   const metrics = createMetrics();

@@ -84,14 +84,15 @@ class DatabaseThread {
   }
 
   /**
-   * Closes the connection. Throws if a statement is still in use, since the file would stay locked
-   * then.
+   * Closes the connection, after which another one may be opened. Throws if a statement is still in
+   * use, since the file would stay locked then.
    */
   #close(): undefined {
     this.commits?.close();
     this.#runner?.close();
     this.#database?.close(true);
     this.#lock?.close();
+    this.commits = this.#runner = this.#database = this.#lock = undefined;
   }
 }
 
