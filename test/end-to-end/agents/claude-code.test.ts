@@ -2,14 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { testLlmKey } from "../../support/gateway.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { head, json, stream } from "../../support/upstream/steps.ts";
-import {
-  briefModel,
-  clientStage,
-  modelIn,
-  upstreamDialects,
-} from "../clients/support/client-stage.ts";
+import { isNightly } from "../../support/nightly.ts";
+import { briefModel, clientStage, modelIn } from "../clients/support/client-stage.ts";
 import { eventsOfWhole } from "../matrix/pairs/streamed-answer.ts";
 import { gemini, message, response, said } from "../matrix/pairs/upstream-heads.ts";
+import { dialectsByDay } from "./support/dialects-by-day.ts";
 import { missingAgent, runAgent, type AgentRun } from "./support/agent-run.ts";
 
 const missing = missingAgent("claude");
@@ -67,25 +64,31 @@ describe.skipIf(missing !== undefined)(
     const command = "echo made by a tool > note.txt && cat note.txt";
     const call = { id: "toolu_note", name: "Bash", arguments: { command, description: "Write" } };
 
-    test.each(upstreamDialects)("completes a task over %s", async (dialect) => {
-      const { upstream } = stage;
-      const before = upstream.requests.length;
-      upstream.say({ text: ["I will write it."], calls: [call] }, { text: ["It is ", "written."] });
-      const done = await run(modelIn(dialect));
-      expect(done.exitCode).toBe(0);
-      expect(done.files.get("note.txt")).toBe("made by a tool\n");
-      const bodies = upstream.requests.slice(before).map(({ body }) => body);
-      expect(bodies).toHaveLength(2);
-      expect(bodies[1]).toContain("made by a tool");
-      expect(done.events.at(-1)).toMatchObject({
-        type: "result",
-        is_error: false,
-        result: "It is written.",
-        usage: { input_tokens: 22, output_tokens: 14 },
-      });
-    });
+    test.each(dialectsByDay("openai-chat", "google-generate"))(
+      "completes a task over %s",
+      async (dialect) => {
+        const { upstream } = stage;
+        const before = upstream.requests.length;
+        upstream.say(
+          { text: ["I will write it."], calls: [call] },
+          { text: ["It is ", "written."] },
+        );
+        const done = await run(modelIn(dialect));
+        expect(done.exitCode).toBe(0);
+        expect(done.files.get("note.txt")).toBe("made by a tool\n");
+        const bodies = upstream.requests.slice(before).map(({ body }) => body);
+        expect(bodies).toHaveLength(2);
+        expect(bodies[1]).toContain("made by a tool");
+        expect(done.events.at(-1)).toMatchObject({
+          type: "result",
+          is_error: false,
+          result: "It is written.",
+          usage: { input_tokens: 22, output_tokens: 14 },
+        });
+      },
+    );
 
-    test.each(lateReasoning)(
+    test.each(isNightly ? lateReasoning : lateReasoning.slice(0, 1))(
       "prints a text that reasoning follows over %s",
       async (dialect, whole) => {
         stage.upstream.enqueue(stream(eventsOfWhole(dialect, whole)));
@@ -147,18 +150,21 @@ describe.skipIf(missing !== undefined)(
       expect(refused).toHaveLength(1);
     });
 
-    test.each(upstreamDialects)("recognises a full context window over %s", async (dialect) => {
-      const { upstream } = stage;
-      const before = upstream.requests.length;
-      const message =
-        "This model's maximum context length is 8192 tokens, and 9000 were asked for.";
-      const error = { message, type: "invalid_request_error", code: "context_length_exceeded" };
-      upstream.enqueue(json({ error }, { status: 400 }));
-      const done = await run(modelIn(dialect));
-      const result = expect.stringContaining("too long");
-      expect(done.events.at(-1)).toMatchObject({ is_error: true, result });
-      expect(upstream.requests.length - before).toBe(1);
-    });
+    test.each(dialectsByDay("openai-responses"))(
+      "recognises a full context window over %s",
+      async (dialect) => {
+        const { upstream } = stage;
+        const before = upstream.requests.length;
+        const message =
+          "This model's maximum context length is 8192 tokens, and 9000 were asked for.";
+        const error = { message, type: "invalid_request_error", code: "context_length_exceeded" };
+        upstream.enqueue(json({ error }, { status: 400 }));
+        const done = await run(modelIn(dialect));
+        const result = expect.stringContaining("too long");
+        expect(done.events.at(-1)).toMatchObject({ is_error: true, result });
+        expect(upstream.requests.length - before).toBe(1);
+      },
+    );
 
     test("retries after a stream that breaks off", async () => {
       const { upstream } = stage;

@@ -3,12 +3,8 @@ import { join } from "node:path";
 import { testLlmKey } from "../../support/gateway.ts";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { head, json } from "../../support/upstream/steps.ts";
-import {
-  clientStage,
-  codingModel,
-  modelIn,
-  upstreamDialects,
-} from "../clients/support/client-stage.ts";
+import { clientStage, codingModel, modelIn } from "../clients/support/client-stage.ts";
+import { dialectsByDay } from "./support/dialects-by-day.ts";
 import { missingAgent, runAgent, type AgentRun } from "./support/agent-run.ts";
 
 const missing = missingAgent("codex");
@@ -60,45 +56,51 @@ describe.skipIf(missing !== undefined)(`Codex${missing ? ` (missing: ${missing})
       .filter(({ type }) => type === "agent_message")
       .map(({ text }) => text);
 
-  test.each(upstreamDialects)("completes a task over %s", async (dialect) => {
-    const { upstream } = stage;
-    const before = upstream.requests.length;
-    upstream.say({ text: ["I will write it."], calls: [call] }, { text: ["It is ", "written."] });
-    const done = await run(modelIn(dialect));
-    expect(done.exitCode).toBe(0);
-    expect(saidIn(done)).toEqual(["I will write it.", "It is written."]);
-    expect(done.files.get("note.txt")).toBe("made by a tool\n");
-    const bodies = upstream.requests.slice(before).map(({ body }) => body);
-    expect(bodies).toHaveLength(2);
-    expect(bodies[1]).toContain("made by a tool\\n");
-    expect(done.events.at(-1)).toMatchObject({
-      type: "turn.completed",
-      usage: { input_tokens: 22, output_tokens: 14 },
-    });
-  });
+  test.each(dialectsByDay("anthropic-messages", "google-generate"))(
+    "completes a task over %s",
+    async (dialect) => {
+      const { upstream } = stage;
+      const before = upstream.requests.length;
+      upstream.say({ text: ["I will write it."], calls: [call] }, { text: ["It is ", "written."] });
+      const done = await run(modelIn(dialect));
+      expect(done.exitCode).toBe(0);
+      expect(saidIn(done)).toEqual(["I will write it.", "It is written."]);
+      expect(done.files.get("note.txt")).toBe("made by a tool\n");
+      const bodies = upstream.requests.slice(before).map(({ body }) => body);
+      expect(bodies).toHaveLength(2);
+      expect(bodies[1]).toContain("made by a tool\\n");
+      expect(done.events.at(-1)).toMatchObject({
+        type: "turn.completed",
+        usage: { input_tokens: 22, output_tokens: 14 },
+      });
+    },
+  );
 
-  test.each(upstreamDialects)("patches a file with a grammar tool over %s", async (dialect) => {
-    const { upstream } = stage;
-    const patch = [
-      "*** Begin Patch",
-      "*** Add File: note.txt",
-      "+made by a patch",
-      "*** End Patch",
-      "",
-    ];
-    const input = patch.join("\n");
-    upstream.say(
-      { textCalls: [{ id: "call_patch", name: "apply_patch", input }] },
-      { text: ["It is patched."] },
-    );
-    const provider = `http_headers = { "X-Service-Provider" = "${dialect}" }`;
-    const done = await run(codingModel, { provider });
-    expect(saidIn(done)).toEqual(["It is patched."]);
-    expect(done.files.get("note.txt")).toBe("made by a patch\n");
-    expect(upstream.requests.at(-1)?.body).toContain("Success");
-  });
+  test.each(dialectsByDay("openai-chat", "openai-responses"))(
+    "patches a file with a grammar tool over %s",
+    async (dialect) => {
+      const { upstream } = stage;
+      const patch = [
+        "*** Begin Patch",
+        "*** Add File: note.txt",
+        "+made by a patch",
+        "*** End Patch",
+        "",
+      ];
+      const input = patch.join("\n");
+      upstream.say(
+        { textCalls: [{ id: "call_patch", name: "apply_patch", input }] },
+        { text: ["It is patched."] },
+      );
+      const provider = `http_headers = { "X-Service-Provider" = "${dialect}" }`;
+      const done = await run(codingModel, { provider });
+      expect(saidIn(done)).toEqual(["It is patched."]);
+      expect(done.files.get("note.txt")).toBe("made by a patch\n");
+      expect(upstream.requests.at(-1)?.body).toContain("Success");
+    },
+  );
 
-  test.each(upstreamDialects)(
+  test.each(dialectsByDay("openai-chat"))(
     "reports the provider's message when %s breaks off",
     async (dialect) => {
       const { opening, content, failure } = wireOf(dialect);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { testLlmKey } from "../../support/gateway.ts";
-import { clientStage, modelIn, upstreamDialects } from "../clients/support/client-stage.ts";
+import { clientStage, modelIn } from "../clients/support/client-stage.ts";
+import { isNightly } from "../../support/nightly.ts";
 import { createKey } from "../scenarios/support/create-key.ts";
+import { dialectsByDay } from "./support/dialects-by-day.ts";
 import { missingAgent, runAgent, type AgentRun } from "./support/agent-run.ts";
 
 const missing = missingAgent("gemini");
@@ -39,31 +41,35 @@ describe.skipIf(missing !== undefined)(
     };
     const reasoning = { text: "A note, then.", signature: "c2lnbmVkIGJ5IHRoZSBzY3JpcHQ=" };
 
-    test.each(upstreamDialects)("completes a task over %s", async (dialect) => {
-      const { upstream } = stage;
-      const before = upstream.requests.length;
-      upstream.say(
-        { reasoning, text: ["I will write it."], calls: [call] },
-        { text: ["It is ", "written."] },
-      );
-      const done = await run(modelIn(dialect));
-      expect([done.exitCode, done.exitCode === 0 ? "" : done.errorOutput]).toEqual([0, ""]);
-      expect(done.files.get("note.txt")).toBe("made by a tool\n");
-      const bodies = upstream.requests.slice(before).map(({ body }) => body);
-      expect(bodies).toHaveLength(2);
-      expect(bodies[1]).toContain("made by a tool");
-      // Chat upstreams sign nothing.
-      if (dialect !== "openai-chat") expect(bodies[1]).toContain(reasoning.signature);
-      expect(saidIn(done)).toBe("I will write it.It is written.");
-      expect(done.events.at(-1)).toMatchObject({ type: "result", status: "success" });
-    });
+    test.each(dialectsByDay("openai-responses", "google-generate"))(
+      "completes a task over %s",
+      async (dialect) => {
+        const { upstream } = stage;
+        const before = upstream.requests.length;
+        upstream.say(
+          { reasoning, text: ["I will write it."], calls: [call] },
+          { text: ["It is ", "written."] },
+        );
+        const done = await run(modelIn(dialect));
+        expect([done.exitCode, done.exitCode === 0 ? "" : done.errorOutput]).toEqual([0, ""]);
+        expect(done.files.get("note.txt")).toBe("made by a tool\n");
+        const bodies = upstream.requests.slice(before).map(({ body }) => body);
+        expect(bodies).toHaveLength(2);
+        expect(bodies[1]).toContain("made by a tool");
+        // Chat upstreams sign nothing.
+        if (dialect !== "openai-chat") expect(bodies[1]).toContain(reasoning.signature);
+        expect(saidIn(done)).toBe("I will write it.It is written.");
+        expect(done.events.at(-1)).toMatchObject({ type: "result", status: "success" });
+      },
+    );
 
-    test("ends at once when money is gone, and when its key is refused", async () => {
+    test("ends at once when money is gone, and nightly when its key is refused", async () => {
       const exhausted = await createKey(stage.gateway, { limit: 0 });
-      for (const [key, code] of [
+      const refusals = [
         [exhausted, '"insufficient_balance"'],
         ["sk-svc-v1-nobody", '"invalid_api_key"'],
-      ] as const) {
+      ] as const;
+      for (const [key, code] of isNightly ? refusals : refusals.slice(0, 1)) {
         const before = stage.upstream.requests.length;
         const done = await run(modelIn("openai-chat"), key);
         expect(done.exitCode).not.toBe(0);
