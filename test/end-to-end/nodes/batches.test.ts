@@ -17,7 +17,7 @@ const usage = { prompt_tokens: 20, completion_tokens: 100, total_tokens: 120 };
 const lineNano = 20 * 500 + 100 * 1500;
 
 /** The lines of the batch, and after how many a gateway is killed. */
-const [lines, killEvery] = isNightly ? [10_000, 500] : [200, 100];
+const [lines, killEvery] = isNightly ? [10_000, 500] : [100, 50];
 
 /** A line of a file of results. */
 interface Result {
