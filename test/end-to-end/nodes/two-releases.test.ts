@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { programPath } from "../../support/program.ts";
 import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
@@ -10,7 +11,7 @@ import { expectToStand, standingBooks } from "../process/support/standing-books.
 import { startNodes, type Nodes } from "./support/nodes.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
-/** A program of the release that is so many later, where 0 is this one. */
+/** A program of the release that is so many later. */
 const program = (releasesAhead: number, file: string, ...options: string[]): string[] => [
   "env",
   `TEST_RELEASES_AHEAD=${releasesAhead}`,
@@ -20,7 +21,7 @@ const program = (releasesAhead: number, file: string, ...options: string[]): str
   join(root, "src", file),
   ...options,
 ];
-const thisRelease = program(0, "main.ts");
+const thisRelease = [process.execPath, programPath("main")];
 const nextRelease = program(1, "main.ts");
 const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
 const isMigrated = /^the database has the \d+ migrations? of this release\n$/;
