@@ -237,9 +237,9 @@ function memberText(text: string, name: string): string | undefined {
  */
 export function usePreset(
   presets: Pick<PresetDirectory, "resolvePreset">,
-  { workspaceId, ...request }: PresetRequest & { workspaceId: string },
+  request: PresetRequest & { workspaceId: string },
 ): { text: string; body: JsonFields; preset?: Preset } {
-  const { text, body } = request;
+  const { workspaceId, text, body } = request;
   const named = presetReference(body["model"]);
   if (named === undefined) return { text, body };
   const preset = presets.resolvePreset(workspaceId, named.slug);
