@@ -238,12 +238,19 @@ export class Ledger implements LedgerPort {
         nowMs,
       });
       const alongside = request.alongside(posted);
-      charge = { ...posted, rows: alongside };
+      const { uncollectedNano, heldNano, balanceAfterNano } = posted;
+      charge = { chargedNano, uncollectedNano, heldNano, balanceAfterNano, rows: alongside };
       const unit: CommitUnit = {
         inserts: rows.inserts.concat(alongside.inserts),
         adds: rows.adds.concat(alongside.adds),
       };
-      const outcome: PostOutcome = { ok: true, ...posted };
+      const outcome: PostOutcome = {
+        ok: true,
+        chargedNano,
+        uncollectedNano,
+        heldNano,
+        balanceAfterNano,
+      };
       const durable = this.commits
         .commit(unit, { moreMayFollow: this.holds.size > 0 })
         .then(() => outcome, undo);
