@@ -103,7 +103,7 @@ function lackingMembers(
   if (typeof body.system_fingerprint !== "string" && body.system_fingerprint !== null)
     lacking.set("system_fingerprint", "null");
   const responseId = typeof body.id === "string" && body.id !== "" ? body.id : shape.callSeed;
-  const shaped = shapedChoices(choices, { ...shape, responseId });
+  const shaped = shapedChoices(choices, { shape, responseId });
   if (shaped !== undefined) lacking.set("choices", JSON.stringify(shaped));
   if (broken !== undefined && (body.error ?? undefined) === undefined)
     lacking.set("error", JSON.stringify(errorOfFinish(broken)));
@@ -176,7 +176,8 @@ function withProvider(
 }
 
 /** The form of a whole answer, and the id that its provider gave it. */
-interface WholeShape extends AnswerShape {
+interface WholeShape {
+  shape: AnswerShape;
   responseId: string;
 }
 
@@ -187,19 +188,20 @@ interface WholeShape extends AnswerShape {
  */
 function shapedChoices(
   choices: readonly unknown[],
-  shape: WholeShape,
+  whole: WholeShape,
 ): readonly unknown[] | undefined {
   const shaped = choices.map((value, position) =>
-    shapedChoice(fieldsOf(value) ?? {}, { position, shape }),
+    shapedChoice(fieldsOf(value) ?? {}, { position, whole }),
   );
   return shaped.some((choice, position) => choice !== choices[position]) ? shaped : undefined;
 }
 
 function shapedChoice(
   choice: Fields,
-  { position, shape }: { position: number; shape: WholeShape },
+  { position, whole }: { position: number; whole: WholeShape },
 ): Fields {
-  const message = shapedMessage(choice.message, shape);
+  const { shape } = whole;
+  const message = shapedMessage(choice.message, whole);
   const calls = callsTools(message);
   const legacyFunctions = shape.legacyFunctions || (calls && !Array.isArray(message.tool_calls));
   const finish = finishWord(choice, { calls, legacyFunctions });
@@ -217,9 +219,12 @@ function shapedChoice(
   };
 }
 
-function shapedMessage(value: unknown, { hidesReasoning, responseId }: WholeShape): Fields {
+function shapedMessage(value: unknown, { shape, responseId }: WholeShape): Fields {
   const message = fieldsOf(value) ?? {};
-  const shown = withWholeCalls(hidesReasoning ? withoutThoughts(message) : message, responseId);
+  const shown = withWholeCalls(
+    shape.hidesReasoning ? withoutThoughts(message) : message,
+    responseId,
+  );
   if (shown.role === "assistant" && shown.content !== undefined) return shown;
   return { ...shown, role: "assistant", content: shown.content ?? null };
 }

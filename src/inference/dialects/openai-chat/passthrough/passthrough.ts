@@ -78,7 +78,8 @@ function requestText(
   const { body } = request;
   const { deviations } = route.provider;
   const losses: Loss[] = [];
-  const edits: Edits = new Map([["model", JSON.stringify(route.upstreamModel)]]);
+  const edits: Edits = new Map();
+  edits.set("model", JSON.stringify(route.upstreamModel));
   for (const field of chatGatewayFields) if (field in body) edits.set(field, undefined);
   const declared = route.reasoning ?? model.reasoning;
   if (deviations.reasoningObject === true) clampEfforts(request, { edits, declared });
@@ -114,7 +115,8 @@ function requestText(
   if (opened.messages !== undefined) edits.set("messages", JSON.stringify(opened.messages));
   losses.push(...fitToUpstream(request, { edits, opened: opened.messages, route, model }));
   const parts = editInParts(request.text, edits);
-  return { text: joined(parts), parts, losses: [...losses, ...opened.losses] };
+  losses.push(...opened.losses);
+  return { text: joined(parts), parts, losses };
 }
 
 /**
@@ -211,6 +213,8 @@ function clampFlat(
     edits.set("reasoning_effort", clamped === undefined ? undefined : JSON.stringify(clamped));
 }
 
+const openRouterFields = [...openRouterGrants, ...openRouterExtras];
+
 /**
  * Removes the fields that clients of OpenRouter send and other providers refuse, as OpenAI does with
  * 400. The gateway itself reports usage and hides reasoning.
@@ -219,7 +223,7 @@ function removeOpenRouterFields(
   { body }: OriginalRequest,
   { edits, losses }: { edits: Edits; losses: Loss[] },
 ): void {
-  for (const field of [...openRouterGrants, ...openRouterExtras]) {
+  for (const field of openRouterFields) {
     if (!(field in body)) continue;
     edits.set(field, undefined);
     if ((openRouterExtras as readonly string[]).includes(field) && body[field] !== null)
@@ -305,6 +309,8 @@ interface OpenedMessages {
   losses: readonly Loss[];
 }
 
+const nothingOpened: OpenedMessages = { messages: undefined, losses: [] };
+
 /**
  * Returns the messages with seals as their maker wrote them: translated answers carry their maker's
  * name in front of each seal. The provider's own seals are opened; reasoning and call signatures of
@@ -314,7 +320,7 @@ function openSeals(
   text: string,
   { messages, providerId }: { messages: unknown; providerId: string },
 ): OpenedMessages {
-  if (!text.includes(mark) || !Array.isArray(messages)) return { messages: undefined, losses: [] };
+  if (!text.includes(mark) || !Array.isArray(messages)) return nothingOpened;
   const losses: Loss[] = [];
   const opened = messages.map((message: unknown, index): unknown => {
     if (!isFields(message)) return message;
