@@ -78,14 +78,13 @@ function adaptAs(upstream: DialectId, ...[request, route]: Parameters<Adapt>): A
   assert(client !== undefined, `clients do not speak ${request.dialect}`);
   if (upstream === request.dialect) {
     const kept = client.passThrough(request, route);
-    return {
+    return Object.assign(kept, {
       answerDeviations: chatAnswerDeviations[upstream],
-      ...kept,
-      createRelay(options) {
+      createRelay(options: RelayOptions) {
         const { reader, writer } = kept.openStream(options);
         return new Relay(reader, writer);
       },
-    };
+    });
   }
   return translate(request, route, { client, upstream: upstreamDialects[upstream] });
 }

@@ -83,10 +83,19 @@ export function timingsOf(marks: {
 
 /** Returns the value of the `Server-Timing` header (W3C Server Timing). */
 export function serverTimingText({ gw, upstream, post, total }: Timings): string {
-  let text = `gw;dur=${gw}`;
+  let text = `gw;dur=${decimals(gw)}`;
   for (const { provider, dur } of upstream)
-    text += `, upstream;dur=${dur};desc="${provider.replace(/["\\]/g, "")}"`;
-  return `${text}, post;dur=${post}, total;dur=${total}`;
+    text += `, upstream;dur=${decimals(dur)};desc="${provider.replace(/["\\]/g, "")}"`;
+  return `${text}, post;dur=${decimals(post)}, total;dur=${decimals(total)}`;
+}
+
+/** Returns the text of a number with at most two decimals; much cheaper than that of any fraction. */
+function decimals(value: number): string {
+  const hundredths = Math.round(value * 100);
+  const rest = hundredths % 100;
+  const whole = (hundredths - rest) / 100;
+  if (rest === 0) return `${whole}`;
+  return rest % 10 === 0 ? `${whole}.${rest / 10}` : `${whole}.${rest < 10 ? "0" : ""}${rest}`;
 }
 
 const names = {

@@ -201,7 +201,8 @@ function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
   if (execution.failed.length > 0 && isHeldBack(execution, planned)) return undefined;
   const adapted = adapterFor(execution, planned);
   const candidate = adapted && takeKey(execution, planned);
-  return adapted === undefined || candidate === undefined ? undefined : { candidate, ...adapted };
+  if (adapted === undefined || candidate === undefined) return undefined;
+  return { candidate, adapter: adapted.adapter, outputCap: adapted.outputCap };
 }
 
 function reportFailure({ deps, call, requestedModel, failed }: Execution, error: unknown): void {
