@@ -399,7 +399,6 @@ export class BatchRunner {
     await this.pace.untilIdle();
     const caller = callerOf(batch.keyId);
     if (caller === undefined) return this.fail(active, line, keyGone(batch));
-    const { endpoint, form } = batch;
     const bodyText = await readBody(this.parts.files, batch, line);
     const rowOf: LineRequest["rowOf"] = (answer) =>
       resultRow({
@@ -412,7 +411,7 @@ export class BatchRunner {
           lineForms[batch.form].answered(line, answer ?? chargedFailure(batch), clock.nowMs()),
         ),
       });
-    const outcome = await run({ endpoint, form, bodyText, caller, rowOf });
+    const outcome = await run({ batch, bodyText, caller, rowOf });
     const committed = await lines.result(batch.id, line.line);
     if (committed !== undefined && committed.status !== 0) {
       active.ended.push(committed);

@@ -3,6 +3,7 @@ import type { AnswerTokens } from "../inference/dialects/answer-tokens.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
 import {
   openStatuses,
   type Batch,
@@ -46,19 +47,25 @@ export const leaseMs = 30_000;
 /** The most batches of a workspace that have not ended, and those that are read at once. */
 const openMax = 1_000;
 
+/** Distinguishes the locks of batches from others that have two numbers. */
+const lockClass = 0x6261_7463;
+
 /** Stores batches. Callers' lookups name the workspace. */
 export class BatchStore {
   private readonly database: Kysely<BatchTables>;
   private readonly clock: Clock;
   private readonly nodeId: string;
   private readonly leaseTime: LeaseTime;
+  private readonly kind: StorageKind;
 
   constructor(parts: {
     database: Kysely<BatchTables>;
     clock: Clock;
     nodeId: string;
     leaseTime: LeaseTime;
+    kind: StorageKind;
   }) {
+    this.kind = parts.kind;
     this.database = parts.database;
     this.clock = parts.clock;
     this.nodeId = parts.nodeId;
@@ -75,7 +82,6 @@ export class BatchStore {
     alongside: (transaction: Kysely<BatchTables>, batch: Batch) => Promise<void> = async () =>
       undefined,
   ): Promise<Batch> {
-    await this.refuseMany(asked.workspaceId);
     const createdAtMs = this.clock.nowMs();
     const id = newId("batch", createdAtMs);
     const row: BatchTables["batches"] = {
@@ -112,6 +118,7 @@ export class BatchStore {
     };
     const batch = batchOf(row);
     await this.database.transaction().execute(async (transaction) => {
+      await this.refuseMany(asked.workspaceId, transaction);
       await transaction.insertInto("batches").values(row).execute();
       await alongside(transaction, batch);
     });
@@ -184,9 +191,16 @@ export class BatchStore {
     }
   }
 
-  /** Each open batch is looked at every second, so that the others wait for a workspace with many. */
-  private async refuseMany(workspaceId: string): Promise<void> {
-    const { open } = await this.database
+  /**
+   * Each open batch is looked at every second, so that the others wait for a workspace with many.
+   * Creations of one workspace count one after the other, as SQLite's transactions do anyway.
+   */
+  private async refuseMany(workspaceId: string, transaction: Kysely<BatchTables>): Promise<void> {
+    if (this.kind === "postgres")
+      await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${workspaceId}))`.execute(
+        transaction,
+      );
+    const { open } = await transaction
       .selectFrom("batches")
       .select(sql<number | string>`count(*)`.as("open"))
       .where("workspace_id", "=", workspaceId)
@@ -285,14 +299,22 @@ export class BatchStore {
       .execute();
   }
 
-  /** Deletes a batch that has ended. Returns false where there is none. */
+  /**
+   * Deletes a batch that has ended, with lines and results that a killed gateway has left. Returns
+   * false where there is none.
+   */
   async delete(id: string): Promise<boolean> {
-    const { numDeletedRows } = await this.database
-      .deleteFrom("batches")
-      .where("id", "=", id)
-      .where("status", "not in", [...openStatuses])
-      .executeTakeFirstOrThrow();
-    return numDeletedRows > 0n;
+    return this.database.transaction().execute(async (transaction) => {
+      const { numDeletedRows } = await transaction
+        .deleteFrom("batches")
+        .where("id", "=", id)
+        .where("status", "not in", [...openStatuses])
+        .executeTakeFirstOrThrow();
+      if (numDeletedRows === 0n) return false;
+      for (const table of ["batch_results", "batch_lines"] as const)
+        await transaction.deleteFrom(table).where("batch_id", "=", id).execute();
+      return true;
+    });
   }
 
   /** Counts lines that have results. Part of the transaction that marks them. */

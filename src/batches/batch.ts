@@ -64,6 +64,10 @@ export interface Batch {
   sealedKey: string;
 }
 
+/** Returns the id of a batch as clients of its form know it. */
+export const shownBatchId = ({ id, form }: Pick<Batch, "id" | "form">): string =>
+  form === "anthropic" ? `msg${id}` : id;
+
 /** Statuses in which a gateway still has to do something. */
 export const openStatuses = ["validating", "in_progress", "finalizing", "cancelling"] as const;
 

@@ -26,26 +26,50 @@ function storesOf(nodeId: string, aheadMs: number) {
   const clock = new FakeClock(Date.now() + aheadMs);
   const { database, commits } = storage;
   const parts = { database, clock, nodeId, leaseTime: leaseTimeOf(clock, { isShared: true }) };
-  return { batches: new BatchStore(parts), lines: new LineStore({ ...parts, commits }) };
+  return {
+    batches: new BatchStore({ ...parts, kind: "postgres" }),
+    lines: new LineStore({ ...parts, commits }),
+  };
 }
+
+const asked = {
+  workspaceId: "workspace",
+  keyId: "key",
+  form: "openai",
+  endpoint: "/v1/chat/completions",
+  completionWindow: "24h",
+  windowMs: 86_400_000,
+  inputFileId: "file",
+  outputExpiresSeconds: null,
+  metadata: null,
+} as const;
+
+test("a workspace may have a thousand batches open, also where gateways create them at once", async () => {
+  const gateways = [storesOf("one", 0), storesOf("other", 0)];
+  const create = ({ batches }: (typeof gateways)[number]) =>
+    batches.create({ ...asked, workspaceId: "many" }, async () => "sealed");
+  for (const each of gateways) await create(each);
+  const [row] = await storage.database
+    .selectFrom("batches")
+    .selectAll()
+    .where("workspace_id", "=", "many")
+    .execute();
+  if (row === undefined) throw new Error("no batch was created");
+  const others = Array.from({ length: 996 }, (_, at) => ({ ...row, id: `batch_${at}` }));
+  await storage.database.insertInto("batches").values(others).execute();
+  const made = await Promise.allSettled(
+    Array.from({ length: 6 }, (_, at) => create(gateways[at % 2] as (typeof gateways)[number])),
+  );
+  expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+  expect(made.find(({ status }) => status === "rejected")).toMatchObject({
+    reason: { code: "rate_limit_exceeded" },
+  });
+});
 
 test("a gateway whose clock is an hour ahead leaves the others' work to them", async () => {
   const own = storesOf("own", 0);
   const ahead = storesOf("ahead", 3_600_000);
-  const { id } = await own.batches.create(
-    {
-      workspaceId: "workspace",
-      keyId: "key",
-      form: "openai",
-      endpoint: "/v1/chat/completions",
-      completionWindow: "24h",
-      windowMs: 86_400_000,
-      inputFileId: "file",
-      outputExpiresSeconds: null,
-      metadata: null,
-    },
-    async () => "sealed",
-  );
+  const { id } = await own.batches.create(asked, async () => "sealed");
   async function* two() {
     yield [1, 2].map((line) => ({
       batchId: id,

@@ -80,7 +80,10 @@ function stores() {
   const { database, commits } = storage;
   const leaseTime = leaseTimeOf(clock, { isShared: false });
   const place = { database, clock, nodeId: "one", leaseTime };
-  return { batches: new BatchStore(place), lines: new LineStore({ ...place, commits }) };
+  return {
+    batches: new BatchStore({ ...place, kind: "sqlite" }),
+    lines: new LineStore({ ...place, commits }),
+  };
 }
 
 test("what a killed gateway has left of an ended batch is deleted, and nothing of an open one", async () => {
@@ -110,4 +113,16 @@ test("what a killed gateway has left of an ended batch is deleted, and nothing o
   clock.advance(hourMs + 1);
   await leftOvers.sweep();
   expect(await shown()).toEqual({ lines: [0, 1], results: [undefined, 400], holds: [0, 1] });
+});
+
+test("lines that were left of a batch are deleted with it", async () => {
+  const made = stores();
+  const { batches, lines } = made;
+  const id = await batchIn("deleted", made);
+  expect(await batches.delete(id)).toBe(false);
+  expect(await lines.left(id)).toEqual({ undone: 1, running: 0 });
+  await batches.change(id, ["validating"], { status: "failed", endedAtMs: clock.nowMs() });
+  expect(await batches.delete(id)).toBe(true);
+  expect(await lines.left(id)).toEqual({ undone: 0, running: 0 });
+  expect(await lines.result(id, 1)).toBeUndefined();
 });

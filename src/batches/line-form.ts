@@ -15,9 +15,8 @@ export interface LineAnswer {
 /** A line as an ordinary request of its creator's key. */
 export interface LineRequest {
   caller: LlmKeyCaller;
-  endpoint: string;
-  /** Whether the request is in Anthropic's dialect, and sends its version. */
-  form: Batch["form"];
+  /** The batch of the line, which the record of the request names. */
+  batch: Pick<Batch, "id" | "form" | "endpoint">;
   bodyText: string;
   /** Set where it travels in a provider's own batch. */
   leg?: BatchLeg | undefined;

@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import type { Files } from "../files/open-files.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
 import { openStatuses, type Batch, type BatchTables } from "./batch.ts";
 import { BatchClock } from "./batch-clock.ts";
 import { BatchRunner, type BatchRunnerParts } from "./batch-runner.ts";
@@ -43,6 +44,7 @@ export interface Batches {
 export function openBatches({
   database,
   commits,
+  kind,
   nodeId,
   files,
   notices,
@@ -54,6 +56,7 @@ export function openBatches({
   notices: Omit<WatcherParts, "database" | "batches" | "clock">;
   database: Kysely<BatchTables>;
   commits: CommitQueue;
+  kind: StorageKind;
   nodeId: string;
   files: Files;
   vault: BatchVault;
@@ -62,7 +65,7 @@ export function openBatches({
   const leaseTime = leaseTimeOf(parts.clock, parts);
   const clock = new BatchClock(parts.clock, database, leaseTime);
   const place = { database, clock, nodeId, leaseTime };
-  const store = new BatchStore(place);
+  const store = new BatchStore({ ...place, kind });
   const lines = new LineStore({ ...place, commits });
   const providerBatches = new ProviderBatchStore(database);
   const { store: fileStore, objects } = files;

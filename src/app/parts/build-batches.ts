@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { shownBatchId } from "../../batches/batch.ts";
 import type { ModelRefusal } from "../../batches/input-reader.ts";
 import type { LineOutcome, LineRequest, RunLine } from "../../batches/line-form.ts";
 import { type Batches, openBatches } from "../../batches/open-batches.ts";
@@ -77,8 +78,9 @@ class RunningLines {
 
   private async run(
     run: RunInBackground,
-    { caller, endpoint, bodyText, rowOf, leg }: LineRequest,
+    { caller, batch, bodyText, rowOf, leg }: LineRequest,
   ): Promise<LineOutcome> {
+    const { endpoint } = batch;
     let id = "";
     try {
       const answer = await run({
@@ -89,6 +91,7 @@ class RunningLines {
         work: {
           pool: "batch",
           leg,
+          batchId: shownBatchId(batch),
           began: (traceId) => {
             id = traceId;
             this.traceIds.add(traceId);
@@ -142,6 +145,21 @@ function modelNamed(catalog: CatalogSnapshot, id: string): CatalogModel | undefi
   }
 }
 
+/** Returns by what notices of batches are sent. */
+function noticesOf(
+  { webhookNetworks = [], encryptionKey }: AppSettings,
+  { account: { mailer, people }, clock }: { account: BatchAccount; clock: Clock },
+): Parameters<typeof openBatches>[0]["notices"] {
+  const allowed = webhookNetworks.flatMap((range) => parseRange(range) ?? []);
+  return {
+    webhooks: new WebhookSender({ guard: { allowed }, clock }),
+    secrets: new WebhookSecrets(encryptionKey),
+    mailer,
+    emailsOf: async (workspaceId) =>
+      (await people.users.peopleIn(workspaceId)).map(({ email }) => email),
+  };
+}
+
 /** Builds the batches of workspaces, whose lines run as requests of this gateway. */
 export function buildBatches(
   settings: AppSettings,
@@ -183,18 +201,12 @@ export function buildBatches(
           isShared: shared !== undefined,
           pollMs: pollSeconds * 1_000,
         });
-  const allowed = (settings.webhookNetworks ?? []).flatMap((range) => parseRange(range) ?? []);
   const batches = openBatches({
     provider,
-    notices: {
-      webhooks: new WebhookSender({ guard: { allowed }, clock }),
-      secrets: new WebhookSecrets(settings.encryptionKey),
-      mailer: account.mailer,
-      emailsOf: async (workspaceId) =>
-        (await account.people.users.peopleIn(workspaceId)).map(({ email }) => email),
-    },
+    notices: noticesOf(settings, { account, clock }),
     database: storage.database.withTables(),
     commits: storage.commits,
+    kind: storage.kind,
     nodeId: shared?.nodeId ?? randomUUID(),
     files,
     vault: account.providerKeyVault,

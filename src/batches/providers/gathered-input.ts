@@ -181,8 +181,7 @@ export class GatheredInput {
     const bodyText = await readBody(this.parts.files, batch, line);
     const outcome = await this.parts.run({
       caller,
-      endpoint: batch.endpoint,
-      form: batch.form,
+      batch,
       bodyText,
       leg: {
         kind: "gather",

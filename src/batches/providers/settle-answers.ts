@@ -131,12 +131,10 @@ class AnswerSettlement {
   private run(line: BatchLine, answer: BatchAnswer, bodyText: string): Promise<LineOutcome> {
     const { clock, run, provider } = this.parts;
     const { batch, place, caller, seal } = this.facts;
-    const { endpoint, form } = batch;
     const ceilingNano = BigInt(line.reservedNano ?? 0);
     return run({
       caller,
-      endpoint,
-      form,
+      batch,
       bodyText,
       leg: {
         kind: "return",
@@ -157,7 +155,7 @@ class AnswerSettlement {
           cost_nano: served?.costNano ?? 0,
           result: seal.seal(
             line.line,
-            lineForms[form].answered(line, served ?? chargedFailure(batch), clock.nowMs()),
+            lineForms[batch.form].answered(line, served ?? chargedFailure(batch), clock.nowMs()),
           ),
         }),
     });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Batch } from "../../batches/batch.ts";
+import { type Batch, shownBatchId } from "../../batches/batch.ts";
 import type { BatchFacts } from "../../batches/open-batches.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { tokensOfBatch } from "../../inference/dialects/answer-tokens.ts";
@@ -157,9 +157,6 @@ export const messageBatchSchema = lazily(() =>
     .meta({ id: "MessageBatch" }),
 );
 
-/** Returns the id of a batch in Anthropic's form. */
-export const messageBatchId = ({ id }: Pick<Batch, "id">): string => `msg${id}`;
-
 /**
  * Returns a batch as Anthropic's clients see it. The address of its results is this gateway's, since
  * clients send it their key.
@@ -169,7 +166,7 @@ export function messageBatch(batch: Batch, publicUrl: string) {
   const isEnded = batch.endedAtMs !== null;
   const left = Math.max(0, total - completed - failed);
   return {
-    id: messageBatchId(batch),
+    id: shownBatchId(batch),
     type: "message_batch" as const,
     processing_status: isEnded
       ? ("ended" as const)
@@ -188,9 +185,7 @@ export function messageBatch(batch: Batch, publicUrl: string) {
     ended_at: isoOrNull(batch.endedAtMs),
     cancel_initiated_at: isoOrNull(batch.cancellingAtMs),
     archived_at: null,
-    results_url: isEnded
-      ? `${publicUrl}/v1/messages/batches/${messageBatchId(batch)}/results`
-      : null,
+    results_url: isEnded ? `${publicUrl}/v1/messages/batches/${shownBatchId(batch)}/results` : null,
   };
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { answerOnceFor } from "../../access/idempotent-answers.ts";
-import type { Batch } from "../../batches/batch.ts";
+import { type Batch, shownBatchId } from "../../batches/batch.ts";
 import { linesMax } from "../../batches/input-reader.ts";
 import type { Reply } from "../../http/reply.ts";
 import type { KnownCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
@@ -15,13 +15,7 @@ import { quotaExceeded } from "../files/file-dialect.ts";
 import { fileAccess } from "../files/files.ts";
 import { badField, integerField, refuseRetention } from "../files/receive-form.ts";
 import { cancel, heldUntilMade, notifySchema, recipientsOf, secretOf } from "./batches.ts";
-import {
-  batchIdOf,
-  messageBatch,
-  messageBatchId,
-  messageBatchSchema,
-  noBatch,
-} from "./batch-objects.ts";
+import { batchIdOf, messageBatch, messageBatchSchema, noBatch } from "./batch-objects.ts";
 import { receiveRequests, type ReceivedRequests, requestsBytesMax } from "./receive-requests.ts";
 
 /** How long the results of a batch are kept (Anthropic: 29 days). */
@@ -262,7 +256,7 @@ export const deleteMessageBatch = defineEndpoint<BatchDependencies, undefined, t
       );
     if (batch.outputFileId !== null)
       await dependencies.files.store.delete(batch.workspaceId, batch.outputFileId);
-    return context.json({ id: messageBatchId(batch), type: "message_batch_deleted" });
+    return context.json({ id: shownBatchId(batch), type: "message_batch_deleted" });
   },
 });
 
