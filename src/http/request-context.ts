@@ -103,6 +103,8 @@ export interface BackgroundWork {
   pool: string;
   /** Set where it travels in a provider's own batch, which no rate windows count. */
   leg?: BatchLeg | undefined;
+  /** The batch whose line it is, as its client knows it; absent for other work. */
+  batchId?: string | undefined;
   /** Receives the trace id before the request is served. */
   began?(traceId: string): void;
   /**

@@ -112,6 +112,8 @@ export interface GenerationDetail {
   /** The `prs_` id of the preset that was named as the model; not kept for background responses. */
   presetId?: string;
   sessionId?: string;
+  /** The batch whose line the request was, as its client knows it: `batch_` or `msgbatch_`. */
+  batchId?: string;
   traceParent?: string;
   trace?: unknown;
   /**

@@ -28,6 +28,8 @@ export interface GenerationFilter {
   appTitle?: string | undefined;
   sessionId?: string | undefined;
   presetIds?: readonly string[] | undefined;
+  /** Ids of batches in either form, `batch_` or `msgbatch_`. */
+  batchIds?: readonly string[] | undefined;
   streamed?: boolean | undefined;
   /** Whether the workspace's own provider key paid. */
   byok?: boolean | undefined;
@@ -311,6 +313,8 @@ export function conditionOf(filter: GenerationFilter, kind: StorageKind): RawBui
     conditions.push(isAmong(kind, { path: "team", values: filter.teamIds }));
   if (filter.presetIds !== undefined)
     conditions.push(isAmong(kind, { path: "presetId", values: filter.presetIds }));
+  if (filter.batchIds !== undefined)
+    conditions.push(isAmong(kind, { path: "batchId", values: filter.batchIds }));
   if (filter.byok !== undefined) {
     const own = sql`coalesce(${detailText(kind, "credentialSource")}, '') = 'own_byok'`;
     conditions.push(filter.byok ? own : sql`not (${own})`);

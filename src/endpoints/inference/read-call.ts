@@ -419,6 +419,7 @@ export function originOf(
     headerOf: (name) => headers.get(name),
     line: background && backgroundLine(background, traceId),
     leg: background?.leg,
+    batchId: background?.batchId,
   };
 }
 

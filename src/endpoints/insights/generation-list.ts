@@ -59,6 +59,11 @@ export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFi
     appTitle: query.app,
     sessionId: query.session_id,
     presetIds: query.preset_id,
+    // Clients of either form, and the dashboard, name a batch as they know it.
+    batchIds: query.batch_id?.flatMap((id) => {
+      const bare = id.replace(/^msg(?=batch_)/, "");
+      return [bare, `msg${bare}`];
+    }),
     streamed: query.streamed,
     byok: query.byok,
     costNanoMin: query.min_cost,

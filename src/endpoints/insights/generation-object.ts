@@ -140,7 +140,9 @@ const identityFields = () => ({
   model: z.string().describe("Catalog id of the model that served or was tried last."),
   requested_model: z
     .string()
-    .describe("Requested catalog id or router, after aliases and presets were resolved."),
+    .describe(
+      "Requested catalog id, router or name of an alias; of a preset, the model that it names.",
+    ),
   router: z
     .string()
     .nullable()
@@ -256,6 +258,10 @@ const senderFields = () => ({
     .string()
     .nullable()
     .describe("Preset of the workspace that was requested as the model; null for a model."),
+  batch_id: z
+    .string()
+    .nullable()
+    .describe("Batch whose line the request was, as its client knows it; null for other requests."),
   service_tier: z
     .enum(["batch"])
     .nullable()
@@ -394,6 +400,7 @@ const requestOf = (record: GenerationRecord) => ({
   user_agent: record.detail.userAgent ?? null,
   session_id: record.detail.sessionId ?? null,
   preset_id: record.detail.presetId ?? null,
+  batch_id: record.detail.batchId ?? null,
   trace: record.detail.trace ?? null,
 });
 

@@ -78,6 +78,7 @@ const filterFields = {
   app: textField.optional(),
   session_id: textField.optional(),
   preset_id: valuesField.optional(),
+  batch_id: valuesField.optional(),
   streamed: truthField.optional(),
   byok: truthField.optional(),
   min_cost: z
@@ -121,6 +122,7 @@ const documentedFilter = {
   app: z.string().optional().describe("Name of the app, as sent in X-Title."),
   session_id: z.string().optional().describe("Id of the session of the requests."),
   preset_id: severalOf("Id of the preset that was requested as the model"),
+  batch_id: severalOf("Id of the batch whose lines the requests were, in either form"),
   streamed: z
     .enum(["true", "false"])
     .optional()
@@ -236,7 +238,7 @@ export const generationRowSchema = lazily(() =>
       total_cost: z.number().describe("Charge in USD."),
       credential_source: z
         .string()
-        .describe("Owner of the provider key: platform, own_byok or donated_byok."),
+        .describe("Owner of the provider key: platform, own_byok or pool."),
       is_byok: z
         .boolean()
         .describe("Whether the request was paid with a provider key of the workspace."),
@@ -244,6 +246,10 @@ export const generationRowSchema = lazily(() =>
       origin: z.string().nullable().describe("URL of the app, from HTTP-Referer."),
       session_id: z.string().nullable(),
       preset_id: z.string().nullable().describe("Preset that was requested as the model."),
+      batch_id: z
+        .string()
+        .nullable()
+        .describe("Batch whose line the request was; null for other requests."),
       latency: z
         .number()
         .describe(
@@ -297,6 +303,7 @@ export function generationRow(
     origin: detail.origin ?? null,
     session_id: detail.sessionId ?? null,
     preset_id: detail.presetId ?? null,
+    batch_id: detail.batchId ?? null,
     latency: record.firstTokenMs ?? record.latencyMs,
     total_time: record.latencyMs,
   };

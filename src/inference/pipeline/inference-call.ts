@@ -170,10 +170,7 @@ export interface CallOrigin {
   traceParent: string | undefined;
   /** Returns a request header, for conditions of names; absent where there are none. */
   headerOf?: ((name: string) => string | null) | undefined;
-  /**
-   * The `gen_` id of the request that this one is a later round of; absent for the first round and
-   * every other request.
-   */
+  /** The `gen_` id of the request that this one is a later round of; absent for any other. */
   roundOf?: string | undefined;
   /** The request's rate windows while they are being counted; absent means that they have room. */
   admission?: Admission | undefined;
@@ -181,6 +178,8 @@ export interface CallOrigin {
   line?: BackgroundLine | undefined;
   /** Set for a request that travels in a provider's own batch. */
   leg?: BatchLeg | undefined;
+  /** The batch whose line the request is, as its client knows it. */
+  batchId?: string | undefined;
 }
 
 /** What is committed with the charge of a request that no client waits for. */
@@ -372,6 +371,7 @@ export function chatCall(origin: CallOrigin, read: ReadChat): ChatCall {
     roundOf: origin.roundOf,
     line: origin.line,
     leg: origin.leg,
+    batchId: origin.batchId,
     dialect: dialect.id,
     text: read.text,
     body: read.body,

@@ -69,6 +69,7 @@ export function noteOrigin(
   if (call.appTitle !== undefined) detail.appTitle = call.appTitle;
   if (call.presetId !== undefined) detail.presetId = call.presetId;
   if (call.sessionId !== undefined) detail.sessionId = call.sessionId;
+  if (call.batchId !== undefined) detail.batchId = call.batchId;
   if (call.roundOf !== undefined) detail.calledBy = call.roundOf;
   if (call.traceParent !== undefined) detail.traceParent = call.traceParent;
   const { trace } = call.body;

@@ -77,6 +77,8 @@ class Question {
       status: filter.statuses,
       error_code: filter.errors,
       "JSONExtractString(detail, 'presetId')": filter.presetIds,
+      "JSONExtractString(detail, 'batchId')": filter.batchIds,
+      "JSONExtractString(detail, 'team')": filter.teamIds,
     };
     for (const [name, values] of Object.entries(lists))
       if (values !== undefined)

@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import OpenAI, { toFile } from "openai";
 import type { Batch } from "openai/resources/batches";
-import { acme, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  acme,
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { pollUntil } from "../../support/poll-until.ts";
 
 /** How the provider answers: by the text of the last message. */
@@ -105,6 +111,15 @@ async function linesOf(fileId: string | null | undefined): Promise<OutputLine[]>
     .map((line) => JSON.parse(line) as OutputLine);
 }
 
+/** The records of a batch's lines, as the activity shows them. */
+async function recordsOf(batchId: string): Promise<{ status: string; batch_id: string | null }[]> {
+  const answer = await gateway.get(`/analytics/generations?batch_id=${batchId}`, {
+    authorization: `Bearer ${testManagementKey}`,
+  });
+  const { data } = (await answer.json()) as { data: { status: string; batch_id: string | null }[] };
+  return data;
+}
+
 describe("OpenAI's client", () => {
   test("runs a batch, and each line is charged once", async () => {
     const made = await submit([
@@ -142,8 +157,12 @@ describe("OpenAI's client", () => {
       ["e", 400],
     ]);
     const record = await gateway.get(`/generation?id=gen_${first?.response?.request_id}`);
-    expect(await record.json()).toMatchObject({ data: { total_cost: 0.002 } });
+    expect(await record.json()).toMatchObject({ data: { total_cost: 0.002, batch_id: batch.id } });
     expect((await openai.batches.list({ limit: 1 })).data[0]?.id).toBe(batch.id);
+    const rows = await recordsOf(batch.id);
+    expect(rows.filter(({ status }) => status === "completed")).toHaveLength(3);
+    expect(new Set(rows.map(({ batch_id: id }) => id))).toEqual(new Set([batch.id]));
+    expect(await recordsOf(`batch_${"0".repeat(32)}`)).toEqual([]);
   });
 
   test.each([
@@ -316,6 +335,12 @@ describe("Anthropic's client", () => {
       },
       { custom_id: "bad", result: { type: "errored", error: { type: "error" } } },
     ]);
+    // The dashboard knows the batch without the prefix of Anthropic's form.
+    for (const id of [made.id, made.id.slice("msg".length)]) {
+      const rows = await recordsOf(id);
+      expect(rows.map(({ status }) => status).sort()).toEqual(["completed", "failed"]);
+      expect(rows.map(({ batch_id: shown }) => shown)).toEqual([made.id, made.id]);
+    }
     const listed = [];
     for await (const { id } of anthropic.messages.batches.list({ limit: 1 })) listed.push(id);
     expect(listed[0]).toBe(made.id);

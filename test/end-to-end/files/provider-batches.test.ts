@@ -43,7 +43,12 @@ describe.each(nightVendors)("a batch of %s", (id) => {
     ).toEqual([400]);
     const record = await night.gateway.get(`/generation?id=gen_${first?.response.request_id}`);
     expect(await record.json()).toMatchObject({
-      data: { total_cost: 0.0015, service_tier: "batch", provider_name: expect.any(String) },
+      data: {
+        total_cost: 0.0015,
+        service_tier: "batch",
+        batch_id: made.id,
+        provider_name: expect.any(String),
+      },
     });
     expect(await night.usedUsd()).toBeCloseTo(before + 0.003, 9);
   });

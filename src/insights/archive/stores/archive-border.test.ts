@@ -45,6 +45,8 @@ const records: GenerationRecord[] = Array.from({ length: 260 }, (_, index) => {
       ...(index % 5 === 0 ? { appTitle: `It's "an" app\n\\ ${"é😀"}` } : {}),
       ...(index % 4 === 0 ? { sessionId: "session-1" } : {}),
       ...(index % 7 === 0 ? { presetId: `prs_${index % 5}` } : {}),
+      ...(index % 5 === 0 ? { team: `team_${index % 2}` } : {}),
+      ...(index % 4 === 0 ? { batchId: `batch_${index % 8}` } : {}),
       ...(index % 8 === 0 ? { credentialSource: "own_byok" } : {}),
     },
   };
@@ -65,6 +67,8 @@ const filters: Record<string, GenerationFilter> = {
   "an app title": { appTitle: `It's "an" app\n\\ ${"é😀"}` },
   "a session": { sessionId: "session-1" },
   presets: { presetIds: ["prs_0", "prs_1"] },
+  teams: { teamIds: ["team_1"] },
+  batches: { batchIds: ["batch_4"] },
   streamed: { streamed: true },
   "BYOK requests": { byok: true },
   "requests without BYOK": { byok: false },
