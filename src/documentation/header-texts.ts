@@ -65,7 +65,7 @@ export const headerTexts: readonly HeaderText[] = [
     "answer",
     "Whether an embedding came from the gateway's cache: HIT, MISS or BYPASS.",
   ),
-  own("Credential-Source", "answer", "Whose provider key served: platform, byok or donated."),
+  own("Credential-Source", "answer", "Whose provider key served: platform, own_byok or pool."),
   own("Credits-Charged", "answer", "The cost of the request, in USD."),
   own("Credits-Balance", "answer", "The last known balance."),
   own("Credits-Balance-At-Admission", "answer", "The balance when the request was admitted."),

@@ -51,7 +51,7 @@ function providerOf(name: string, { inference }: Pick<Dependencies, "inference">
   throw new GatewayError("unknown_provider", message);
 }
 
-/** Refuses a provider that the caller's privacy excludes, or that has no credential to send. */
+/** Refuses a provider that the caller's privacy excludes. */
 function assertReachable(
   provider: Provider,
   { caller, inference }: { caller: LlmKeyCaller; inference: Dependencies["inference"] },
@@ -59,9 +59,6 @@ function assertReachable(
   const { blockedProviders, zdr } = inference.privacyOf(caller);
   if (blockedProviders.includes(provider.id) || (zdr && provider.dataPolicy.zdr !== true))
     throw new GatewayError("forbidden", `The privacy settings exclude ${provider.id}.`);
-  if (provider.signing === undefined && provider.apiKey !== undefined) return;
-  const message = `The gateway has no credential of ${provider.id} that it could send with such a request.`;
-  throw new GatewayError("not_configured", message);
 }
 
 /** Refuses sockets, whose messages no price covers. */
@@ -131,8 +128,9 @@ async function pass(
   const target = passedTarget(provider, { method, path, query: queryWithoutKeys(context.query) });
   const hasBody = method !== "GET";
   refuseSocket(request.headers);
-  const { response, chargedNano } = await passOn(
-    { ledger: deps.ledger, upstream: deps.inference.upstream, clock: deps.clock },
+  const { upstream, providerKeys } = deps.inference;
+  const sent = await passOn(
+    { ledger: deps.ledger, upstream, providerKeys, clock: deps.clock },
     {
       caller,
       customer: customerHeaderOf(request.headers),
@@ -146,13 +144,15 @@ async function pass(
       userAgent: request.headers.get("user-agent") ?? undefined,
     },
   );
-  return new Response(streamOf(response, provider), {
+  const { response } = sent;
+  return new Response(streamOf(response, sent.provider), {
     status: response.status,
     headers: {
-      ...shownHeaders(Object.entries(response.headers), provider.apiKey),
+      ...shownHeaders(Object.entries(response.headers), sent.provider.apiKey),
       ...context.headers,
       [brandHeader("Provider-Chain")]: provider.id,
-      [brandHeader("Credits-Charged")]: usdText(chargedNano),
+      [brandHeader("Credential-Source")]: sent.credentialSource,
+      [brandHeader("Credits-Charged")]: usdText(sent.chargedNano),
     },
   });
 }
@@ -169,10 +169,14 @@ const passingWith = (method: Method): Endpoint<Dependencies> =>
     unaudited: true,
     summary: "Call a route of a provider's own API.",
     description:
-      "Sends the request to the provider's host with the gateway's credential. Only routes that the operator has priced, and only " +
-      "for keys with the scope `passthrough`. A request that the provider refuses costs nothing.",
+      "Sends the request to the provider's host with the workspace's own key there, or the gateway's credential. Only routes that the " +
+      "operator has priced, and only for keys with the scope `passthrough`. A request that the provider refuses costs nothing, nor " +
+      "does one that an own key pays for. The body has at most 32 MiB; the answer is streamed.",
     tag: "Inference",
-    answerHeaders: { [brandHeader("Credits-Charged")]: "USD that were charged." },
+    answerHeaders: {
+      [brandHeader("Credits-Charged")]: "USD that were charged.",
+      [brandHeader("Credential-Source")]: "Whose key was sent: platform or own_byok.",
+    },
     response: () => z.unknown(),
     encodeError: encodeContractError,
     handle: pass,

@@ -214,7 +214,7 @@ export const ofInference: Record<string, DescribedHeader> = {
   [brandHeader("Upstream-Model")]: { description: "The provider's name for the model." },
   [brandHeader("Provider-Chain")]: { description: "Providers that were tried, in order." },
   [brandHeader("Credential-Source")]: {
-    description: "Owner of the provider key: the platform or the caller.",
+    description: "Owner of the provider key: platform, own_byok or pool.",
   },
   [brandHeader("Requested-Model")]: {
     description: "The requested model, if another one served.",

@@ -234,13 +234,46 @@ describe("nothing else is reached:", () => {
   });
 });
 
+const manage = (path: string, body?: Fields, method = body === undefined ? "GET" : "POST") =>
+  fetch(gateway.baseUrl + path, {
+    method,
+    headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+
+test("an own key of the workspace pays, is hidden, and counts towards its quota", async () => {
+  const made = await manage("/auth/byok", {
+    provider_id: "acme",
+    api_key: "own-secret-of-mine",
+    label: "own",
+    quota: { limit: 0.003 },
+  });
+  const { id } = fieldsOf(await made.json());
+  const poor = await keyWith({ scopes: ["inference", "passthrough"], limit: 0.0001 });
+  const ask = () => pass("/p/acme/v1/special", { method: "POST" }, poor);
+  const first = await ask();
+  expect([
+    first.status,
+    first.headers.get("x-service-credits-charged"),
+    first.headers.get("x-service-credential-source"),
+    asked.at(-1)?.headers.get("authorization"),
+  ]).toEqual([200, "0", "own_byok", "Bearer own-secret-of-mine"]);
+  const trace = first.headers.get("x-service-trace-id");
+  expect(await (await gateway.get(`/generation/${trace}`)).json()).toMatchObject({
+    data: { total_cost: 0, is_byok: true, provider_key_id: id, credential_source: "own_byok" },
+  });
+  expect((await ask()).status).toBe(200);
+  // What is left of the quota is used up, so that the gateway's credential is asked, which costs.
+  expect((await ask()).status).toBe(402);
+  const paid = await pass("/p/acme/v1/special", { method: "POST" });
+  expect([
+    paid.headers.get("x-service-credits-charged"),
+    paid.headers.get("x-service-credential-source"),
+  ]).toEqual(["0.002", "platform"]);
+  expect((await manage(`/auth/byok/keys/${id}`, undefined, "DELETE")).status).toBe(200);
+});
+
 test("a request counts towards the customer of its header, whose plan bounds it", async () => {
-  const manage = (path: string, body?: Fields): Promise<Response> =>
-    fetch(gateway.baseUrl + path, {
-      method: body === undefined ? "GET" : "POST",
-      headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
   const plan = { type: "free", allowance: 0.0045, markup: 0.1 };
   await manage("/customers", { external_id: "shop-17", plan });
   const ask = (): Promise<Response> =>

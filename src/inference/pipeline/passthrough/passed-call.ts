@@ -1,3 +1,5 @@
+import type { KeyUse } from "../../../byok/provider-key-usage.ts";
+import type { ProviderKeys } from "../../../byok/provider-keys.ts";
 import type { CustomerShare } from "../../../billing/budgets/budget.ts";
 import { countedSenders, countedTags } from "../../../billing/budgets/counted-request.ts";
 import { shortageFacts } from "../../../billing/budgets/refusal-facts.ts";
@@ -24,6 +26,7 @@ import { AbortScope } from "../../upstream/abort-scope.ts";
 import type { UpstreamResponse } from "../../upstream/exchange.ts";
 import { upstreamTarget, type UpstreamClient } from "../../upstream/upstream-client.ts";
 import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
+import { noteOwnKey, takeCredential } from "./passed-credential.ts";
 import type { PassedTarget } from "./passthrough-route.ts";
 
 /** A request that is passed on to a provider. */
@@ -42,8 +45,15 @@ interface PassedCall {
   userAgent: string | undefined;
 }
 
+/** A request with the credential that it is sent with. */
+interface SentCall extends PassedCall {
+  /** The own key of the workspace that it is, which pays for it; undefined for the gateway's. */
+  ownKey: KeyUse | undefined;
+}
+
 interface PassingDependencies {
   ledger: LedgerPort;
+  providerKeys: ProviderKeys;
   upstream: UpstreamClient;
   clock: Clock;
 }
@@ -52,6 +62,9 @@ interface PassingDependencies {
 interface PassedAnswer {
   response: UpstreamResponse;
   chargedNano: bigint;
+  /** The provider with the credential that was sent. */
+  provider: Provider;
+  credentialSource: "platform" | "own_byok";
 }
 
 const surface = "passthrough";
@@ -79,10 +92,27 @@ const shareOf = (ledger: LedgerPort, call: PassedCall): CustomerShare | undefine
   shareOfRequest(ledger, { ...call, models: modelsOf(call) });
 
 /**
- * Passes a request on: holds its price, sends it with the provider's credential, and charges it
- * when the provider has answered. What the provider refuses costs nothing. Throws `GatewayError`.
+ * Passes a request on: holds its price, sends it with the workspace's own key or the gateway's
+ * credential, and charges it when the provider has answered. What the provider refuses costs
+ * nothing, nor does what an own key pays for. Throws `GatewayError`.
  */
-export async function passOn(deps: PassingDependencies, call: PassedCall): Promise<PassedAnswer> {
+export async function passOn(deps: PassingDependencies, asked: PassedCall): Promise<PassedAnswer> {
+  const { generationId, provider, target, caller } = asked;
+  const credentialed = takeCredential(deps.providerKeys, {
+    provider,
+    workspaceId: caller.workspace.id,
+    generationId,
+    priceNano: target.route.priceNanoUsd,
+  });
+  const call: SentCall = { ...asked, ...credentialed };
+  try {
+    return await sendAndSettle(deps, call);
+  } finally {
+    deps.providerKeys.release(generationId);
+  }
+}
+
+async function sendAndSettle(deps: PassingDependencies, call: SentCall): Promise<PassedAnswer> {
   await hold(deps, call);
   const startedMs = deps.clock.monotonicMs();
   let response: UpstreamResponse;
@@ -96,22 +126,32 @@ export async function passOn(deps: PassingDependencies, call: PassedCall): Promi
     });
   }
   try {
+    const { ownKey, provider } = call;
+    if (ownKey !== undefined) noteOwnKey(deps.providerKeys, ownKey, response);
     const chargedNano = await settle(deps, call, { startedMs, status: response.status });
-    return { response, chargedNano };
+    const credentialSource = ownKey === undefined ? "platform" : "own_byok";
+    return { response, chargedNano, provider, credentialSource };
   } catch (error) {
     response.abort();
     throw error;
   }
 }
 
-async function hold({ ledger }: PassingDependencies, call: PassedCall): Promise<void> {
-  const { caller, generationId, target } = call;
-  const priceNano = target.route.priceNanoUsd;
+/** Returns what a call costs its workspace, and what its own key pays, in nano-USD. */
+const pricesOf = ({ ownKey, target: { route } }: SentCall) =>
+  ownKey === undefined
+    ? { priceNano: route.priceNanoUsd, byokNano: 0n }
+    : { priceNano: 0n, byokNano: route.priceNanoUsd };
+
+async function hold({ ledger }: PassingDependencies, call: SentCall): Promise<void> {
+  const { caller, generationId } = call;
+  const { priceNano, byokNano } = pricesOf(call);
   const share = shareOf(ledger, call);
   const outcome = await ledger.reserve({
     holdId: generationId,
     workspaceId: caller.workspace.id,
     ceilingNano: priceNano,
+    byokNano,
     // A request is paid whole or not sent.
     tight: () => ({ beginNano: priceNano, leastNano: priceNano, takesShare: false }),
     ...spendingKeyOf(caller.key),
@@ -155,16 +195,19 @@ function send({ upstream }: PassingDependencies, call: PassedCall): Promise<Upst
 
 /** Charges the hold where the provider has served, and leaves a record. */
 async function settle(
-  { ledger, clock }: PassingDependencies,
-  call: PassedCall,
+  { ledger, providerKeys, clock }: PassingDependencies,
+  call: SentCall,
   { startedMs, status }: { startedMs: number; status: number | null },
 ): Promise<bigint> {
   const isServed = status !== null && status < 400;
+  const { priceNano, byokNano } = isServed ? pricesOf(call) : { priceNano: 0n, byokNano: 0n };
   const latencyMs = Math.round(clock.monotonicMs() - startedMs);
   const share = shareOf(ledger, call);
+  let counted: ReturnType<ProviderKeys["settle"]> | undefined;
   const { durable } = ledger.post({
     holdId: call.generationId,
-    amountNano: isServed ? call.target.route.priceNanoUsd : 0n,
+    amountNano: priceNano,
+    byokNano,
     tags: () => tagsOf(ledger, { call, share }),
     alongside: ({ chargedNano, heldNano, chargeId }) => {
       const record = recordOf(call, { status, isServed, latencyMs, chargedNano, heldNano });
@@ -177,15 +220,20 @@ async function settle(
         ...senderAdds(record, countedSenders(countedOf(call), ledger)),
         ...customerAdds(record),
       ];
-      return { inserts: [generationRow(record)], adds };
+      // Counted once, also where the ledger asks for the rows again.
+      if (isServed && call.ownKey !== undefined)
+        counted ??= providerKeys.settle(call.generationId, call.ownKey, byokNano);
+      return { inserts: [generationRow(record)], adds: [...adds, ...(counted?.adds ?? [])] };
     },
   });
+  // A key is given back what the database refused to write.
+  durable.catch(() => counted?.undo());
   const posted = await durable;
   return posted.ok ? posted.chargedNano : 0n;
 }
 
 function recordOf(
-  call: PassedCall,
+  call: SentCall,
   {
     status,
     isServed,
@@ -200,7 +248,7 @@ function recordOf(
     heldNano: bigint;
   },
 ): GenerationRecord {
-  const { caller, provider, target, generationId, userAgent } = call;
+  const { caller, provider, target, generationId, userAgent, ownKey } = call;
   const model = recordedRoute(call);
   const upstreamModel = `${call.method} ${target.route.path}`;
   return {
@@ -231,6 +279,7 @@ function recordOf(
         outcome: isServed ? "served" : "failed",
         reason: isServed ? null : "upstream_error",
         durationMs: latencyMs,
+        ...(ownKey !== undefined && { credentialSource: ownKey.source }),
       },
     ],
     detail: {
@@ -238,12 +287,16 @@ function recordOf(
       priceVersion: null,
       price: { request: usdPerMillionText(target.route.priceNanoUsd * 1_000n) },
       holdNanoUsd: String(heldNano),
+      ...(ownKey !== undefined && {
+        credentialSource: ownKey.source,
+        providerKeyId: ownKey.key.id,
+      }),
       ...(userAgent !== undefined && { userAgent: userAgent.slice(0, 256) }),
     },
   };
 }
 
-function unpaid(call: PassedCall, refused: NotReserved): GatewayError {
+function unpaid(call: SentCall, refused: NotReserved): GatewayError {
   const { reason, freeNano, heldNano } = refused;
   if (reason === "away" || reason === "mismatch" || reason === "exists")
     return new GatewayError(
