@@ -28,6 +28,11 @@ export type OutputFormat =
       name?: string;
       description?: string;
       strict?: boolean;
+      /**
+       * Whether the client wants one of a list of texts, bare: what the schema's only property,
+       * `value`, may be.
+       */
+      picksText?: true;
     };
 
 /** Options of the model's web search. */

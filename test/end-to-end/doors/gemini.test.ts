@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { wireOf } from "../../support/scripted-upstream/scripted-upstream.ts";
 import { testLlmKey } from "../../support/gateway.ts";
+import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { json, stream } from "../../support/upstream/steps.ts";
 import { wireEvents } from "../../support/upstream/upstream-wire.ts";
 import { fieldsOf, listOf, type Fields } from "../matrix/support/json-value.ts";
@@ -163,6 +164,33 @@ test("upper-case types of either schema field and both spellings reach other ven
       ],
     });
   }
+});
+
+test("one of a list of texts is picked, bare as at Google, whole and streamed", async () => {
+  const generationConfig = {
+    responseMimeType: "text/x.enum",
+    responseSchema: { type: "STRING", enum: ["red", 'dark "blue"'] },
+  };
+  const pieces = ['{"va', 'lue":"dark \\"', 'blue\\""}'];
+  scene.upstreams["openai-chat"].script((request) => chatAnswer(request, { text: pieces }));
+  const body = { ...said, generationConfig };
+  const whole = fieldsOf(await (await ask("openai-chat", "generateContent", { body })).json());
+  expect(partsOf(whole)).toEqual([{ text: 'dark "blue"' }]);
+  // OpenAI takes a schema of an object alone.
+  expect(sentTo("openai-chat")).toMatchObject({
+    response_format: {
+      json_schema: {
+        schema: {
+          type: "object",
+          properties: { value: { type: "string", enum: ["red", 'dark "blue"'] } },
+          required: ["value"],
+        },
+      },
+    },
+  });
+  const streamed = await ask("openai-chat", "streamGenerateContent?alt=sse", { body });
+  const parts = chunksOf(await streamed.text()).flatMap(partsOf);
+  expect(parts.map(({ text }) => text).join("")).toBe('dark "blue"');
 });
 
 test("properties of a schema keep their names, whatever spelling Google's members have", async () => {

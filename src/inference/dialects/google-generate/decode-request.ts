@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ReasoningRequest } from "../../canonical/reasoning.ts";
 import type {
   CanonicalRequest,
@@ -129,14 +129,24 @@ function decodeReasoning(thinking: RequestFields | undefined): ReasoningRequest 
   });
 }
 
+/** Returns the schema of an object whose `value` is one of some texts. */
+const schemaOfPick = (texts: readonly JsonValue[]): JsonObject => ({
+  type: "object",
+  properties: { value: { type: "string", enum: [...texts] } },
+  required: ["value"],
+  additionalProperties: false,
+});
+
 function decodeFormat(config: RequestFields): OutputFormat | undefined {
   const { responseSchema, responseJsonSchema, _responseJsonSchema: older } = config.object;
   const schema =
     asObject(responseJsonSchema) ?? asObject(older) ?? asObject(responseSchema) ?? undefined;
   const type = config.string("responseMimeType");
+  const texts = type === "text/x.enum" ? asArray(schema?.enum) : undefined;
+  // Other vendors take a schema of an object alone.
+  if (texts !== undefined)
+    return { type: "json-schema", schema: schemaOfPick(texts), picksText: true };
   if (schema !== undefined && type !== "text/plain")
-    return { type: "json-schema", schema: jsonSchema(schema) };
-  if (type === "text/x.enum" && schema !== undefined)
     return { type: "json-schema", schema: jsonSchema(schema) };
   return type === "application/json" ? { type: "json" } : undefined;
 }

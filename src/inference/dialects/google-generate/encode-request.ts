@@ -148,10 +148,15 @@ function encodeFormat(state: GeminiState): JsonObject {
   }
   if (output.type === "json-schema" && output.description !== undefined)
     state.lose("response_format.description", "Gemini is sent the schema alone");
-  return {
-    responseMimeType: "application/json",
-    responseJsonSchema: output.type === "json-schema" ? output.schema : undefined,
-  };
+  const schema = output.type === "json-schema" ? output.schema : undefined;
+  if (output.type === "json-schema" && output.picksText) {
+    const { enum: texts } = asObject(asObject(schema?.properties)?.value) ?? {};
+    return {
+      responseMimeType: "text/x.enum",
+      responseSchema: withoutUndefined<JsonObject>({ type: "STRING", enum: texts }),
+    };
+  }
+  return { responseMimeType: "application/json", responseJsonSchema: schema };
 }
 
 /** Returns whether the model has to call one of the caller's functions. */

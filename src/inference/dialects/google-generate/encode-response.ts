@@ -46,8 +46,26 @@ const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOStrin
 /** The usage where none was reported, since clients read one from every answer. */
 export const nothingReported = { usage: {}, estimated: true, clamped: false };
 
+/** Returns whether a client wants one of a list of texts by itself. */
+export const picksText = ({ request }: ResponseContext): boolean =>
+  request?.output?.type === "json-schema" && request.output.picksText === true;
+
+/** Returns the text that was picked, which other vendors answer in the JSON that they were asked for. */
+export function pickedText(text: string): string {
+  try {
+    const { value } = Object(JSON.parse(text)) as { value?: unknown };
+    return typeof value === "string" ? value : text;
+  } catch {
+    return text;
+  }
+}
+
+const withPickedText = (parts: readonly AssistantPart[]): AssistantPart[] =>
+  parts.map((part) => (part.type === "text" ? { ...part, text: pickedText(part.text) } : part));
+
 function encodeChoice(choice: Choice, context: ResponseContext): JsonObject {
-  const { parts, index, finish, logProbabilities } = choice;
+  const { index, finish, logProbabilities } = choice;
+  const parts = picksText(context) ? withPickedText(choice.parts) : choice.parts;
   const texts = parts.flatMap((part) => (part.type === "text" ? [part] : []));
   return withoutUndefined<JsonObject>({
     content: { parts: encodeParts(parts, { hides: hidesThoughts(context) }), role: "model" },

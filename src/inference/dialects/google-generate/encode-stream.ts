@@ -28,6 +28,8 @@ import {
   encodeSound,
   hidesThoughts,
   nothingReported,
+  pickedText,
+  picksText,
   PartWriter,
 } from "./encode-response.ts";
 import { errorFrames } from "./errors.ts";
@@ -45,6 +47,8 @@ export class GenerateStreamEncoder implements StreamEncoder {
   private readonly context: ResponseContext;
   private readonly candidates = new Map<number, CandidateWriter>();
   private readonly hides: boolean;
+  /** Whether texts wait for their end, since only the whole says what was picked. */
+  private readonly picks: boolean;
   private usage: MeteredUsage | undefined;
   private identity: JsonObject = {};
   private textEnd = "";
@@ -53,6 +57,7 @@ export class GenerateStreamEncoder implements StreamEncoder {
   constructor(context: ResponseContext = {}) {
     this.context = context;
     this.hides = hidesThoughts(context);
+    this.picks = picksText(context);
     this.name({ id: "", model: "" });
   }
 
@@ -103,6 +108,10 @@ export class GenerateStreamEncoder implements StreamEncoder {
   /** Returns the frame of a text; most events are one, so that it is written by hand. */
   private text({ choiceIndex, text, json }: TextDelta): string[] {
     if (text === "") return [];
+    if (this.picks) {
+      this.candidate(choiceIndex).picked += text;
+      return [];
+    }
     const seal = this.candidate(choiceIndex).say(text);
     if (seal !== undefined) return this.parts(choiceIndex, [{ text, ...seal }]);
     const words = json ?? JSON.stringify(text);
@@ -151,6 +160,8 @@ interface OpenThought {
 /** Writes the parts of one candidate. */
 class CandidateWriter {
   finish: Finish | undefined;
+  /** The text of a client that wants what it says was picked. */
+  picked = "";
   private readonly writer: PartWriter;
   private readonly hides: boolean;
   private readonly calls = new Map<number, OpenCall>();
@@ -218,7 +229,9 @@ class CandidateWriter {
   /** Returns the candidate of the last chunk. */
   end(index: number): JsonObject {
     const open = [...this.calls.keys()].flatMap((itemIndex) => this.endCall(itemIndex));
-    const parts = [...open, ...this.writer.finish()];
+    const picked =
+      this.picked === "" ? [] : [{ text: pickedText(this.picked), ...this.writer.seal() }];
+    const parts = [...picked, ...open, ...this.writer.finish()];
     return withoutUndefined<JsonObject>({
       content: { parts: parts.length === 0 ? [{ text: "" }] : parts, role: "model" },
       ...encodeFinish(reconcileFinish(this.finish, this.hasCalls)),
