@@ -105,7 +105,7 @@ async function holdOutcomeOf(
 
 function explanation(
   trail: PlanTrail,
-  { requirements }: InferenceCall,
+  { requirements, requestedAs }: InferenceCall,
   holdOutcome: HoldOutcome,
 ): Record<string, unknown> {
   const { candidates, leftOut, inputTokens } = trail;
@@ -126,7 +126,7 @@ function explanation(
       : (holdOutcome.allowance?.heldNano ?? worstNano);
   return {
     object: "routing.explanation",
-    requested_model: trail.requestedModel,
+    requested_model: requestedAs ?? trail.requestedModel,
     candidates: candidates.map((candidate, position) =>
       candidateObject(candidate, { position, inputTokens, outputTokens, mediaAt, holdOutcome }),
     ),
@@ -186,7 +186,9 @@ export const explainRouting = defineEndpoint<CallServices & Pick<Dependencies, "
   response: () =>
     z.object({
       object: z.literal("routing.explanation"),
-      requested_model: z.string(),
+      requested_model: z
+        .string()
+        .describe("Requested catalog id, router or name of an alias, as records have it."),
       candidates: z.array(candidateSchema()),
       left_out: z.array(z.object({ provider: z.string(), model: z.string(), rule: z.string() })),
       session_moved: z

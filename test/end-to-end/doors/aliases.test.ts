@@ -65,6 +65,11 @@ test("a name is asked for in every dialect, and the record says so", async () =>
   expect(model).toBe("acme/small");
   const record = await (await gateway.get(`/generation/${id}`)).json();
   expect(record).toMatchObject({ data: { requested_model: "fast", model: "acme/small" } });
+  const explained = await gateway.post("/routing/explain", {
+    model: "fast",
+    messages: [{ role: "user", content: "Hi" }],
+  });
+  expect(await explained.json()).toMatchObject({ requested_model: "fast" });
   for (const [path, body] of [
     ["/messages", { model: "FAST", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] }],
     ["/responses", { model: "fast:floor", input: "Hi" }],
