@@ -79,24 +79,42 @@ const querySchema = z.object({
 });
 
 const fits =
-  ({ search, plan, blocked }: z.infer<typeof querySchema>) =>
+  (
+    { search, plan, blocked }: z.infer<typeof querySchema>,
+    owners: ReadonlySet<string | undefined>,
+  ) =>
   (workspace: Workspace): boolean =>
     (plan === undefined || workspace.plan === plan) &&
     (blocked === undefined || (workspace.blocked === true) === blocked) &&
     (search === undefined ||
       workspace.id === search ||
-      workspace.name.toLowerCase().includes(search.toLowerCase()));
+      workspace.name.toLowerCase().includes(search.toLowerCase()) ||
+      owners.has(workspace.ownerUserId));
 
 const newestFirst = (one: Workspace, other: Workspace): number =>
   other.createdAtMs - one.createdAtMs || (one.id < other.id ? 1 : -1);
 
-/** Lists workspaces, and finds them by name or id. */
+/** The most owners whose workspaces a search finds. */
+const ownersMax = 1_000;
+
+/** Returns the users whose name or e-mail address has a text; none for no text. */
+async function ownersNamed(
+  search: string | undefined,
+  { people }: Pick<Dependencies, "people">,
+): Promise<ReadonlySet<string | undefined>> {
+  if (search === undefined) return new Set();
+  const { users } = await people.users.list({ search, limit: ownersMax, offset: 0 });
+  return new Set(users.map(({ id }) => id));
+}
+
+/** Lists workspaces, and finds them by name, id or owner. */
 export const listAllWorkspaces = defineEndpoint({
   ...forOperators,
   method: "GET",
   path: "/admin/workspaces",
   summary: "List workspaces with their balances (operators).",
-  description: "Newest first. search matches part of a name, or an id.",
+  description:
+    "Newest first. search matches part of a name, an id, or part of the owner's name or e-mail address.",
   query: z.object({
     ...pageParameters,
     search: z.string().optional(),
@@ -106,7 +124,8 @@ export const listAllWorkspaces = defineEndpoint({
   response: () => pageSchema(adminWorkspaceSchema()),
   async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "people">) {
     const query = checkBody(querySchema, Object.fromEntries(context.query));
-    const found = deps.directory.allWorkspaces().filter(fits(query)).sort(newestFirst);
+    const owners = await ownersNamed(query.search, deps);
+    const found = deps.directory.allWorkspaces().filter(fits(query, owners)).sort(newestFirst);
     const listed = found.slice(query.offset, query.offset + query.limit);
     const parts = { ledger: deps.ledger, owners: await ownersOf(listed, deps) };
     const page = await Promise.all(listed.map((workspace) => adminWorkspace(workspace, parts)));

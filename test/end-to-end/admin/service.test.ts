@@ -78,6 +78,10 @@ describe.each(allEngines)("service administration for operators, on %s", (_, fre
         },
       ],
     });
+    expect(await scene.owner.json("GET", "/admin/workspaces?search=PAUL@example")).toMatchObject({
+      total: 1,
+      data: [{ id }],
+    });
     const changed = await scene.owner.json("PATCH", `/admin/workspaces/${id}`, { plan: "pro" });
     expect(changed).toMatchObject({ id, plan: "pro" });
     expect((await scene.withKey(key, "GET", "/models")).headers.get("x-ratelimit-limit")).toBe("7");
