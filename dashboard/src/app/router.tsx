@@ -26,6 +26,7 @@ const filterNames = [
   "app",
   "session_id",
   "preset_id",
+  "batch_id",
   "range",
   "from",
   "to",

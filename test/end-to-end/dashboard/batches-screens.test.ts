@@ -62,6 +62,13 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
     const download = screen.page.waitForEvent("download");
     await screen.page.getByRole("button", { name: "Download errors" }).click();
     expect((await download).suggestedFilename()).toBe(`${id}.errors.jsonl`);
+    await screen.page.getByRole("link", { name: "Show them in the activity" }).click();
+    await screen.page
+      .getByRole("row", { name: /acme\/large/ })
+      .getByRole("button")
+      .click();
+    const request = screen.page.getByRole("dialog", { name: "Request" });
+    await request.getByRole("link", { name: id }).waitFor();
     await screen.close();
   }, 240_000);
 

@@ -35,10 +35,10 @@ const route = getRouteApi("/activity");
  */
 export function ActivityPage() {
   const { id, ...search } = route.useSearch();
-  const { model, provider, status, key_id, error, app, session_id, preset_id } = search;
+  const { model, provider, status, key_id, error, app, session_id, preset_id, batch_id } = search;
   const { range, from, to } = search;
   const filters: ActivityFilters = {
-    ...{ model, provider, status, key_id, error, app, session_id, preset_id },
+    ...{ model, provider, status, key_id, error, app, session_id, preset_id, batch_id },
     ...(range === undefined && from === undefined ? { range: defaultRange } : { range, from, to }),
   };
   const navigate = route.useNavigate();

@@ -20,6 +20,7 @@ export interface ActivityFilters extends RangeSearch {
   app?: string | undefined;
   session_id?: string | undefined;
   preset_id?: string | undefined;
+  batch_id?: string | undefined;
   /** Of lists across workspaces alone. */
   workspace_id?: string | undefined;
 }

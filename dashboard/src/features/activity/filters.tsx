@@ -8,7 +8,7 @@ import { workspacesQuery } from "../operator/api.ts";
 import { useProviderNames } from "../provider-keys/provider-names.tsx";
 import { useNames } from "../usage/use-names.ts";
 import type { ActivityFilters } from "./api.ts";
-import { UsedField } from "./used-field.tsx";
+import { ofWorkspace, UsedField } from "./used-field.tsx";
 import style from "./activity.module.css";
 
 const statuses = [
@@ -31,16 +31,17 @@ const ownRange = ["", "Chosen range"] as const;
 /** The range of lists that are opened without one. */
 export const defaultRange = "7d";
 
-/** Filters that are typed: of one workspace all others are chosen. */
-type TextFilter = "key_id" | "error" | "app" | "session_id" | "preset_id";
+/** Filters that are typed across workspaces; of one workspace they are chosen. */
+type TextFilter = "key_id" | "error" | "app" | "session_id" | "preset_id" | "batch_id";
 const typed: readonly (readonly [TextFilter, string])[] = [
   ["key_id", "Key id"],
   ["error", "Error code"],
   ["app", "App"],
   ["session_id", "Session id"],
   ["preset_id", "Preset id"],
+  ["batch_id", "Batch id"],
 ];
-const chosenFurther = ["error", "app", "session_id", "preset_id"] as const;
+const chosenFurther = ["error", "app", "session_id", "preset_id", "batch_id"] as const;
 
 /** Changes filters of the address; what is undefined is taken away. */
 export type Change = (change: Record<string, string | undefined>) => void;
@@ -104,27 +105,33 @@ function RangeField({ filters: { range, from }, onFilter }: FilterProps) {
   );
 }
 
-/** The filters behind "More filters": chosen of what was used, or typed across workspaces. */
+/** The filters behind "More filters": chosen of what was used, or typed where no workspace is. */
 function FurtherFields(props: FilterProps & { acrossWorkspaces: boolean }) {
-  const presets = useNames(props.acrossWorkspaces ? [] : ["preset"]).presets;
+  const { acrossWorkspaces, filters } = props;
+  const presets = useNames(acrossWorkspaces ? [] : ["preset"]).presets;
+  const names: readonly TextFilter[] = acrossWorkspaces
+    ? typed.map(([name]) => name)
+    : chosenFurther;
+  const isChosen = (name: TextFilter): boolean =>
+    !acrossWorkspaces || (filters.workspace_id !== undefined && ofWorkspace.includes(name));
+  const nameOf: Partial<Record<TextFilter, (value: string) => string>> = {
+    error: wordOf,
+    preset_id: (id) => presets.get(id) ?? id,
+  };
   return (
     <div className={style.moreFilters}>
-      {props.acrossWorkspaces
-        ? typed.map(([name, label]) => <TextField key={name} {...props} {...{ name, label }} />)
-        : chosenFurther.map((name) => (
-            <UsedField
-              key={name}
-              {...props}
-              name={name}
-              nameOf={
-                name === "error"
-                  ? wordOf
-                  : name === "preset_id"
-                    ? (id) => presets.get(id) ?? id
-                    : undefined
-              }
-            />
-          ))}
+      {names.map((name) =>
+        isChosen(name) ? (
+          <UsedField key={name} {...props} name={name} nameOf={nameOf[name]} />
+        ) : (
+          <TextField
+            key={name}
+            {...props}
+            name={name}
+            label={typed.find(([each]) => each === name)?.[1] ?? name}
+          />
+        ),
+      )}
     </div>
   );
 }

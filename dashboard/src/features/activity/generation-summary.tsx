@@ -192,7 +192,27 @@ function chargeFacts({
   ];
 }
 
-function mainFacts({ generation }: Explanation): readonly (readonly [string, ReactNode])[] {
+/** The batch whose line a request was, of the own workspace as a link. */
+const batchFact = ({ batch_id: id }: GenerationDetails, isOwn: boolean) =>
+  id === null
+    ? []
+    : [
+        [
+          "Batch",
+          isOwn ? (
+            <Link key="batch" to="/batches/$id" params={{ id }}>
+              {id}
+            </Link>
+          ) : (
+            id
+          ),
+        ] as const,
+      ];
+
+function mainFacts(
+  { generation }: Explanation,
+  isOwn: boolean,
+): readonly (readonly [string, ReactNode])[] {
   return [
     ["Provider", <ProviderName key="provider" id={generation.provider_name} />],
     ...(generation.requested_model === generation.model
@@ -208,6 +228,7 @@ function mainFacts({ generation }: Explanation): readonly (readonly [string, Rea
     ...(generation.error === null
       ? []
       : [["Error", `${wordOf(generation.error.code)} (${generation.error.status})`] as const]),
+    ...batchFact(generation, isOwn),
     ["Time", <Moment key="time" at={generation.created_at} />],
   ];
 }
@@ -230,7 +251,7 @@ export function GenerationSummary({
   const { generation } = explanation;
   return (
     <>
-      <Facts rows={mainFacts(explanation)} />
+      <Facts rows={mainFacts(explanation, isOwn)} />
       <Section title="Why it cost this">
         <PriceTable explanation={explanation} />
         <Lines lines={explanation.explanation} />

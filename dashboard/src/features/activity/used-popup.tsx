@@ -1,13 +1,14 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { count } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import type { Choice } from "../../ui/picker.tsx";
 import { PickerPopup } from "../../ui/picker-popup.tsx";
+import { batchPagesQuery, nameOf as nameOfBatch } from "../batches/api.ts";
 import { serviceUsageQuery, workspacesQuery } from "../operator/api.ts";
 import { type UsageGroup, type UsageRow, totalsOf, usageQuery } from "../usage/api.ts";
 import { type ActivityFilters, failuresQuery } from "./api.ts";
 import type { Change } from "./filters.tsx";
-import { type UsedFilter, usedFilters } from "./used-field.tsx";
+import { ofWorkspace, type UsedFilter, usedFilters } from "./used-field.tsx";
 
 /** What the API groups usage by for a filter, and the value of a row. */
 const groups: Readonly<
@@ -15,6 +16,7 @@ const groups: Readonly<
 > = {
   model: ["model", ({ model }) => model ?? ""],
   provider: ["provider", ({ provider }) => provider ?? ""],
+  key_id: ["key", ({ key_id: key }) => key ?? ""],
   app: ["app", ({ app }) => app ?? ""],
   session_id: ["session", ({ session_id: session }) => session ?? ""],
   preset_id: ["preset", ({ preset_id: preset }) => preset ?? ""],
@@ -34,11 +36,17 @@ interface Wanted {
   filters: ActivityFilters;
 }
 
-/** The values that requests of this workspace have in the range, those of most requests first. */
-function useOwn({ name, filters: { range, from, to } }: Wanted, enabled: boolean) {
+/**
+ * The values that requests of one workspace have in the range, those of most requests first: of the
+ * person's own one, or of one that an operator has chosen.
+ */
+function useOwn(
+  { name, filters: { range, from, to } }: Wanted,
+  { enabled, workspaceId }: { enabled: boolean; workspaceId: string | undefined },
+) {
   const [group, valueOf] = groups[name] ?? [];
   const usage = useQuery({
-    ...usageQuery({ range: { range, from, to }, group }),
+    ...usageQuery({ range: { range, from, to }, group, workspaceId }),
     enabled: enabled && group !== undefined,
   });
   const failures = useQuery({
@@ -53,6 +61,17 @@ function useOwn({ name, filters: { range, from, to } }: Wanted, enabled: boolean
       ? [...codes]
       : [...totalsOf(usage.data?.data ?? [], { figure: "requests", nameOf: valueOf })];
   return { used, isLoading: usage.isLoading || failures.isLoading };
+}
+
+/** The newest batches, with their names: no sums of usage know them. */
+function useBatches(enabled: boolean) {
+  const { data, isLoading } = useInfiniteQuery({ ...batchPagesQuery, enabled });
+  const batches = data?.pages.flatMap((page) => page.data) ?? [];
+  return {
+    names: new Map(batches.map((batch) => [batch.id, nameOfBatch(batch)])),
+    used: batches.map(({ id, request_counts: { total } }): Used => [id, total]),
+    isLoading,
+  };
 }
 
 /** The same of every workspace, over the last 30 days. */
@@ -83,8 +102,12 @@ export function UsedPopup({
   acrossWorkspaces: boolean;
 }) {
   const { label, any, all } = usedFilters[name];
-  const own = useOwn({ name, filters }, !acrossWorkspaces);
-  const service = useService(name, acrossWorkspaces);
+  const workspaceId =
+    acrossWorkspaces && ofWorkspace.includes(name) ? filters.workspace_id : undefined;
+  const isOfOne = !acrossWorkspaces || workspaceId !== undefined;
+  const own = useOwn({ name, filters }, { enabled: isOfOne, workspaceId });
+  const service = useService(name, !isOfOne);
+  const batches = useBatches(name === "batch_id" && !acrossWorkspaces);
   const workspaces = useQuery({
     ...workspacesQuery(undefined),
     enabled: name === "workspace_id",
@@ -92,8 +115,11 @@ export function UsedPopup({
   const textOf = (value: string): string =>
     name === "error"
       ? wordOf(value)
-      : (workspaces.data?.data.find(({ id }) => id === value)?.name ?? nameOf?.(value) ?? value);
-  const { used, isLoading } = acrossWorkspaces ? service : own;
+      : (workspaces.data?.data.find(({ id }) => id === value)?.name ??
+        batches.names.get(value) ??
+        nameOf?.(value) ??
+        value);
+  const { used, isLoading } = !isOfOne ? service : name === "batch_id" ? batches : own;
   const items = used
     .filter(([value]) => value !== "")
     .map(([value, requests]): Choice => {

@@ -12,6 +12,9 @@ import { BatchProgress, BatchStatus } from "./batch-progress.tsx";
 
 const route = getRouteApi("/batches/$id");
 
+/** How long after its window a batch may still be charged what a provider has run. */
+const daySeconds = 86_400;
+
 const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOString();
 
 /** Words for the codes of requests that were not run. */
@@ -146,6 +149,20 @@ export function BatchPage() {
                   ...(pauseNoteOf(data) === undefined
                     ? []
                     : [["Waits", pauseNoteOf(data)] as const]),
+                  [
+                    "Requests",
+                    <Link
+                      key="requests"
+                      to="/activity"
+                      search={{
+                        batch_id: data.id,
+                        from: timeOf(data.created_at),
+                        to: timeOf(data.expires_at + daySeconds),
+                      }}
+                    >
+                      Show them in the activity
+                    </Link>,
+                  ],
                   ["Created", <Moment key="created" at={timeOf(data.created_at)} />],
                   ["Expires", <Moment key="expires" at={timeOf(data.expires_at)} />],
                 ]}

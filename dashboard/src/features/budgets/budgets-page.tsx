@@ -214,7 +214,7 @@ export function BudgetsPage() {
                     cell: ({ period, period_end: end, time_zone: zone }) =>
                       period === "total"
                         ? "all time"
-                        : `${period}, until ${shortDay(end, zone)} (${zone})`,
+                        : `${period}, ${`until ${shortDay(end, zone)}`.replaceAll(" ", "\u00a0")} (${zone})`,
                   },
                   {
                     head: "When spent",

@@ -11,17 +11,20 @@ export function ModelsField({
   hint,
   value,
   onChange,
+  among,
 }: {
   label: string;
   hint: string;
   value: string;
   onChange: (value: string) => void;
+  /** The models that may be chosen; absent for all of the catalog. */
+  among?: readonly string[];
 }) {
   const models = useQuery(reachableQuery);
   const chosen = listOf(value);
   const items = (models.data?.data ?? [])
     .map(choiceOf)
-    .filter((choice) => !chosen.includes(choice.value));
+    .filter(({ value: id }) => !chosen.includes(id) && (among?.includes(id) ?? true));
   return (
     <>
       <Field label={label} hint={hint}>
@@ -36,7 +39,7 @@ export function ModelsField({
       </Field>
       <div>
         <Picker
-          label="Catalog"
+          label={among === undefined ? "Catalog" : "Of the members"}
           value=""
           shown="Add a model"
           groups={[{ value: "", items }]}

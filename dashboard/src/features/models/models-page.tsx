@@ -8,6 +8,8 @@ import { Actions, Awaiting, Button, Card, Empty, Input, Loaded, Select } from ".
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import own from "./models.module.css";
+import { providersQuery } from "../provider-keys/api.ts";
+import { useProviderNames } from "../provider-keys/provider-names.tsx";
 import {
   modelMetricsQuery,
   modelsQuery,
@@ -40,10 +42,12 @@ const largestAnswer = ({ per_upstream: routes = [] }: Model): number | undefined
 function Compare({
   models,
   metrics,
+  nameOf,
   onRemove,
 }: {
   models: readonly Model[];
   metrics: ReadonlyMap<string, ModelMetrics>;
+  nameOf: (provider: string) => string;
   onRemove: (id: string) => void;
 }) {
   const lines: readonly (readonly [string, (model: Model) => ReactNode])[] = [
@@ -53,7 +57,7 @@ function Compare({
     ["Context", ({ context_length: tokens }) => `${count(tokens)} tokens`],
     ["Largest answer", (model) => count(largestAnswer(model))],
     ["Capabilities", ({ capabilities }) => capabilities.map(wordOf).join(", ")],
-    ["Providers", ({ providers }) => providers.join(", ")],
+    ["Providers", ({ providers }) => providers.map(nameOf).join(", ")],
     ["Keep nothing", zeroRetention],
     ["Requests this week", ({ id }) => count(metrics.get(id)?.weekly_requests ?? 0)],
   ];
@@ -172,12 +176,20 @@ function Chips({
   );
 }
 
-function matches(model: Model, { q, wanted }: { q: string; wanted: readonly string[] }): boolean {
+function matches(
+  model: Model,
+  {
+    q,
+    wanted,
+    nameOf,
+  }: { q: string; wanted: readonly string[]; nameOf: (provider: string) => string },
+): boolean {
   const words = q
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== "");
-  const text = `${model.id} ${model.display_name} ${model.providers.join(" ")}`.toLowerCase();
+  const providers = model.providers.map((id) => `${id} ${nameOf(id)}`).join(" ");
+  const text = `${model.id} ${model.display_name} ${providers}`.toLowerCase();
   return (
     words.every((word) => text.includes(word)) &&
     wanted.every((capability) => model.capabilities.includes(capability))
@@ -212,6 +224,9 @@ export function ModelsPage() {
   const navigate = route.useNavigate();
   const models = useQuery(status === "all" ? modelsQuery : reachableQuery);
   const metrics = useQuery(modelMetricsQuery);
+  // Names that came after the list would move it.
+  const { isPending: lacksNames } = useQuery(providersQuery);
+  const nameOf = useProviderNames();
   const byModel = new Map<string, ModelMetrics>(
     (metrics.data?.data ?? []).map((line) => [line.model, line]),
   );
@@ -253,15 +268,16 @@ export function ModelsPage() {
         <Compare
           models={(models.data?.data ?? []).filter(({ id }) => compared.includes(id))}
           metrics={byModel}
+          nameOf={nameOf}
           onRemove={(id) => compare(compared.filter((each) => each !== id))}
         />
       )}
       <Awaiting queries={[metrics]} />
       <Card flush>
-        <Loaded query={models} height={480}>
+        <Loaded query={lacksNames ? { ...models, data: undefined } : models} height={480}>
           {({ data }) => {
             const rows = data
-              .filter((model) => matches(model, { q: words, wanted }))
+              .filter((model) => matches(model, { q: words, wanted, nameOf }))
               .toSorted((one, other) => weight(other) - weight(one));
             if (rows.length === 0)
               return (
@@ -310,7 +326,9 @@ export function ModelsPage() {
                     {
                       head: "Providers",
                       cell: ({ providers }) => (
-                        <span title={providers.join(", ")}>{providersText(providers)}</span>
+                        <span title={providers.join(", ")}>
+                          {providersText(providers.map(nameOf))}
+                        </span>
                       ),
                     },
                     {

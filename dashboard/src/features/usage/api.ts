@@ -67,6 +67,7 @@ export function usageQuery({
   tag = "",
   before = false,
   local = false,
+  workspaceId,
 }: {
   range: RangeSearch;
   group?: UsageGroup | undefined;
@@ -77,7 +78,13 @@ export function usageQuery({
   before?: boolean;
   /** Counts the days of the person's zone, where the range is short enough. */
   local?: boolean;
+  /** Another workspace than the person's own; for operators. */
+  workspaceId?: string | undefined;
 }) {
+  const path =
+    workspaceId === undefined
+      ? "/analytics/usage"
+      : `/admin/workspaces/${encodeURIComponent(workspaceId)}/usage`;
   const wanted = rangeOf(range, "14d");
   const { interval, ...inUtc } = wholeBuckets(wanted);
   const zoned = local ? wholeZonedDays(wanted) : undefined;
@@ -89,10 +96,10 @@ export function usageQuery({
     .map((each) => (each === "tag" ? `tag:${tag}` : each))
     .join(",");
   return queryOptions({
-    queryKey: ["usage", fromMs, toMs, interval, groups, zone],
+    queryKey: ["usage", path, fromMs, toMs, interval, groups, zone],
     queryFn: () =>
       request<Usage>(
-        `/analytics/usage${queryOf({
+        `${path}${queryOf({
           from: new Date(fromMs).toISOString(),
           to: new Date(toMs).toISOString(),
           interval,

@@ -1,9 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { Form, TextArea, listOf } from "../../../ui/form.tsx";
+import { Form, listOf } from "../../../ui/form.tsx";
 import { Field, Input, Select } from "../../../ui/parts.tsx";
 import { targetOf, textOf } from "../../aliases/target.ts";
 import { TargetField } from "../../aliases/target-field.tsx";
+import { ModelsField } from "../../models/models-field.tsx";
 import { type Entry, putEntry } from "./configuration-api.ts";
 
 /** A name of the operator's for a model, for fallbacks in order, or for a weighted choice. */
@@ -52,18 +53,6 @@ export function RouterEntry({ entry, onSaved }: { entry: Entry | undefined; onSa
     },
     onSuccess: onSaved,
   });
-  const models = (label: string, hint: string, [value, set]: [string, (text: string) => void]) => (
-    <Field label={label} hint={hint}>
-      {(id) => (
-        <TextArea
-          id={id}
-          value={value}
-          spellCheck={false}
-          onChange={(event) => set(event.target.value)}
-        />
-      )}
-    </Field>
-  );
   return (
     <Form action="Save members" work={save} onSubmit={() => save.mutate()}>
       <Field label="Routing preset">
@@ -75,8 +64,19 @@ export function RouterEntry({ entry, onSaved }: { entry: Entry | undefined; onSa
           )
         }
       </Field>
-      {models("Members", "Model ids, one a line.", [members, setMembers])}
-      {models("Of those, for hard requests", "Best first; may be empty.", [quality, setQuality])}
+      <ModelsField
+        label="Members"
+        hint="Model ids, one a line."
+        value={members}
+        onChange={setMembers}
+      />
+      <ModelsField
+        label="Of those, for hard requests"
+        hint="Best first; may be empty."
+        value={quality}
+        onChange={setQuality}
+        among={listOf(members)}
+      />
     </Form>
   );
 }
