@@ -45,6 +45,12 @@ type Services = Pick<
 /** The most bytes of a form's plain fields, of which samples of voices are the longest. */
 const fieldBytesMax = 8 * 1024 * 1024;
 
+/**
+ * The most forms that wait for slow storage. The platform keeps more than a megabyte of each, and none
+ * of further ones, which are written at once and keep the process waiting.
+ */
+const waitingMax = 48;
+
 /** What a route accepts. */
 interface MediaLimits {
   /** The most bytes of a whole form, and of a body of JSON. */
@@ -154,7 +160,7 @@ async function readForm(
   const boundary = boundaryOf(request.headers.get("content-type"));
   const room = await spool.room(roomOf(request, limits));
   try {
-    const waits = (): boolean => spool.isSlow;
+    const waits = (waitingCount: number): boolean => spool.isSlow && waitingCount < waitingMax;
     const pieces = bodyPieces(request, limits.formBytesMax, { waits });
     for await (const part of formParts(pieces, boundary)) {
       const { name: field, filename, type } = part;

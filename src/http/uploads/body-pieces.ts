@@ -31,13 +31,13 @@ const turnBytes = 64 * 1024 * 1024;
  * until the next one is asked for: then its memory is freed, since garbage of this size is collected
  * too late. Each piece is awaited in time; the time in which the reader works on a piece, or waits
  * for its turn, does not count. A body that is refused is drained, so that its client gets the
- * answer. `waits` says whether the reader may wait for storage; bodies then take turns, since more
- * of each would come meanwhile. Throws `GatewayError`.
+ * answer. `waits` says whether the reader may wait for storage, where so many bodies wait for their turn;
+ * bodies then take turns, since more of each would come meanwhile. Throws `GatewayError`.
  */
 export async function* bodyPieces(
   request: HttpRequest,
   limitBytes: number,
-  { waits = () => true }: { waits?(): boolean } = {},
+  { waits = () => true }: { waits?(waitingCount: number): boolean } = {},
 ): AsyncGenerator<Uint8Array> {
   const declared = declaredLengthOf(request);
   if (declared !== undefined && declared > limitBytes) await refuseUnread(request, limitBytes);
@@ -80,19 +80,19 @@ export async function* bodyPieces(
 /** One body's turn. Clients slower than the storage need none, since little of theirs waits. */
 class Turn {
   private readonly pace: BodyPace;
-  private readonly isNeeded: () => boolean;
+  private readonly isNeeded: (waitingCount: number) => boolean;
   private isFast = true;
   private isHeld = false;
   private bytes = 0;
 
-  constructor(pace: BodyPace, isNeeded: () => boolean) {
+  constructor(pace: BodyPace, isNeeded: (waitingCount: number) => boolean) {
     this.pace = pace;
     this.isNeeded = isNeeded;
   }
 
   /** Waits for the turn, unless the client is slow or none is needed. */
   async begin(): Promise<void> {
-    if (!this.isFast || this.isHeld || !this.isNeeded()) return;
+    if (!this.isFast || this.isHeld || !this.isNeeded(turns.waitingCount)) return;
     const askedMs = systemClock.livedMs();
     await turns.take();
     this.pace.dueMs += systemClock.livedMs() - askedMs;
@@ -123,8 +123,11 @@ class Turn {
   }
 }
 
-/** Frees a large piece at once where its buffer holds nothing else. */
+/** Bytes of a piece from which it is freed at once: garbage of many smaller ones is collected in time. */
+const freedBytesMin = 1024;
+
+/** Frees a piece at once where its buffer holds nothing else. */
 function freePiece({ buffer, byteLength }: Uint8Array): void {
-  if (byteLength >= smallPieceBytes && buffer.byteLength === byteLength && "transfer" in buffer)
+  if (byteLength >= freedBytesMin && buffer.byteLength === byteLength && "transfer" in buffer)
     buffer.transfer(0);
 }

@@ -12,6 +12,11 @@ export class ReadingTurns {
     this.max = max;
   }
 
+  /** The number of bodies that wait for a turn. */
+  get waitingCount(): number {
+    return this.waiting.length;
+  }
+
   /** Waits for a turn, which has to be given back. */
   async take(): Promise<void> {
     if (this.taken < this.max) this.taken += 1;

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { open, type FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AbortScope } from "../../inference/upstream/abort-scope.ts";
@@ -51,6 +52,48 @@ test("frees what its sender did not finish", async () => {
     throw new Error("the client left");
   }
   await expect(spool.store(broken())).rejects.toThrow("the client left");
+  expect(spool.usedBytes).toBe(0);
+});
+
+test("storage that is full refuses an upload, and keeps nothing of it", async () => {
+  const spool = new Spool({ directory, bytesMax: 64 * mib });
+  const handles: FileHandle[] = [];
+  spool.file = async () => {
+    const handle = await open("/dev/full", "r+");
+    handles.push(handle);
+    return handle;
+  };
+  const pieces = inPieces(bytesOf(3 * mib), 65_536);
+  await expect(spool.store(pieces)).rejects.toMatchObject({
+    code: "service_unavailable",
+    metadata: { reason: "spool_storage" },
+  });
+  expect([spool.usedBytes, spool.memoryBytes, handles.map(({ fd }) => fd)]).toEqual([0, 0, [-1]]);
+});
+
+test("a directory that cannot be made refuses uploads until it can", async () => {
+  const place = join(directory, "place");
+  writeFileSync(place, "");
+  const spool = new Spool({ directory: place, bytesMax: 8 * mib });
+  const upload = () => spool.store(inPieces(bytesOf(2 * mib), mib));
+  await expect(upload()).rejects.toMatchObject({ code: "service_unavailable" });
+  unlinkSync(place);
+  await (await upload()).close();
+  rmdirSync(place);
+  expect(spool.usedBytes).toBe(0);
+});
+
+test("only so many uploads wait for room, by the bytes that the platform keeps of them", async () => {
+  const spool = new Spool({ directory, bytesMax: 25 * mib });
+  const room = await spool.room(25 * mib);
+  const waiting = Array.from({ length: 128 }, () => spool.room(25 * mib));
+  await expect(spool.room(25 * mib)).rejects.toMatchObject({ code: "service_unavailable" });
+  let next = room;
+  for (const each of waiting) {
+    next.close();
+    next = await each;
+  }
+  next.close();
   expect(spool.usedBytes).toBe(0);
 });
 

@@ -4,25 +4,42 @@ import { mkdir, open, unlink, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../kernel/clock.ts";
 import { GatewayError } from "../kernel/errors.ts";
+import { ThreadTime } from "./thread-time.ts";
 
 /** Bytes of one content that are kept in memory; all of a longer one is in a file. */
 const memoryBytesMax = 1024 * 1024;
 /** Bytes of all contents that are kept in memory; beyond it, contents are in files from the start. */
 const memoryBytesOfAll = 16 * 1024 * 1024;
 
-/** Milliseconds over which the time of writes is summed, and the sum from which storage is slow. */
+/** Milliseconds over which the waits for writes are summed, and the sum from which storage is slow. */
 const windowMs = 1_000;
-const slowMs = 500;
+const slowMs = 250;
 /** Milliseconds for which it then counts as slow. */
 const slowForMs = 2_000;
+/** The most writes to slow storage on threads. Further ones keep the process waiting, and nothing piles up. */
+const threadsMax = 8;
 /** Milliseconds for which an upload waits for room before it is refused. */
 const roomWaitMs = 60_000;
+/**
+ * The most bytes that the platform keeps of uploads that wait for room, and of one of them. Further
+ * ones are refused at once.
+ */
+const waitingBytesMax = 160 * 1024 * 1024;
+const waitingBytesOfOne = 1.25 * 1024 * 1024;
 
 const full = (bytesMax: number): GatewayError =>
   new GatewayError(
     "service_unavailable",
     "The gateway holds as many bytes of uploads as it may. Send the request again shortly, or make it smaller.",
     { retryAfterSeconds: 5, metadata: { reason: "spool", limit_bytes: bytesMax } },
+  );
+
+/** Builds the refusal of an upload whose bytes the storage did not take. */
+const unwritable = (cause: unknown): GatewayError =>
+  new GatewayError(
+    "service_unavailable",
+    "The gateway could not store the upload. Send the request again shortly.",
+    { cause, retryAfterSeconds: 30, metadata: { reason: "spool_storage" } },
   );
 
 /**
@@ -40,6 +57,11 @@ export class Spool {
   private slowUntilMs = 0;
   private windowEndsMs = 0;
   private writtenForMs = 0;
+  private threadTime: ThreadTime | undefined;
+  /** The time for which the thread had been ready to run when the window began. */
+  private readyBeforeMs = 0;
+  private threadWrites = 0;
+  private waitingBytes = 0;
   /** Uploads that wait for room, in the order in which they came. */
   private readonly waiting: Waiting[] = [];
 
@@ -55,8 +77,8 @@ export class Spool {
 
   /**
    * Waits for room for the bytes of an upload, so that hundreds at once come one after another where
-   * they do not fit together. Throws `service_unavailable` where they never fit, or no room was left
-   * within a minute.
+   * they do not fit together. Throws `service_unavailable` where they never fit, too many wait, or no
+   * room was left within a minute.
    */
   async room(bytes: number): Promise<SpoolRoom> {
     if (bytes > this.bytesMax) throw full(this.bytesMax);
@@ -67,6 +89,9 @@ export class Spool {
   }
 
   private waitFor(bytes: number): Promise<void> {
+    const kept = Math.min(bytes, waitingBytesOfOne);
+    if (this.waitingBytes + kept > waitingBytesMax) throw full(this.bytesMax);
+    this.waitingBytes += kept;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = { bytes, resolve };
     this.waiting.push(waiting);
@@ -75,7 +100,10 @@ export class Spool {
       reject(full(this.bytesMax));
       this.admit();
     }, roomWaitMs);
-    return promise.finally(() => clearTimeout(timer));
+    return promise.finally(() => {
+      clearTimeout(timer);
+      this.waitingBytes -= kept;
+    });
   }
 
   private admit(): void {
@@ -124,33 +152,77 @@ export class Spool {
     return bytes <= memoryBytesMax && this.memoryBytes + bytes <= memoryBytesOfAll;
   }
 
-  /** Writes bytes of a file: at once where the system takes them, or else on a thread. */
+  /**
+   * Writes bytes of a file: at once where the system takes them, or else on a thread. Throws
+   * `service_unavailable` where the storage does not take them, such as a full one.
+   */
   async write(handle: FileHandle, bytes: Uint8Array, start: number): Promise<void> {
+    try {
+      await this.writeBytes(handle, bytes, start);
+    } catch (error) {
+      throw unwritable(error);
+    }
+  }
+
+  private async writeBytes(handle: FileHandle, bytes: Uint8Array, start: number): Promise<void> {
     const startedMs = systemClock.livedMs();
-    if (startedMs < this.slowUntilMs) return writeAt(handle, bytes, start);
+    if (startedMs < this.slowUntilMs && this.threadWrites < threadsMax)
+      return this.writeOnThread(handle, bytes, start);
+    const time = this.windowAt(startedMs);
     for (let written = 0; written < bytes.byteLength; )
       written += writeSync(handle.fd, bytes, written, bytes.byteLength - written, start + written);
-    const endedMs = systemClock.livedMs();
-    this.noteTime({ startedMs, endedMs });
+    this.noteTime(time, { startedMs, endedMs: systemClock.livedMs() });
   }
 
-  private noteTime({ startedMs, endedMs }: { startedMs: number; endedMs: number }): void {
-    if (startedMs >= this.windowEndsMs) {
-      this.windowEndsMs = startedMs + windowMs;
-      this.writtenForMs = 0;
+  private async writeOnThread(
+    ...[handle, bytes, start]: Parameters<typeof writeAt>
+  ): Promise<void> {
+    this.threadWrites += 1;
+    try {
+      await writeAt(handle, bytes, start);
+    } finally {
+      this.threadWrites -= 1;
     }
-    this.writtenForMs += endedMs - startedMs;
-    if (this.writtenForMs > slowMs) this.slowUntilMs = endedMs + slowForMs;
   }
 
-  /** Opens a file that has no name any more. */
+  /** Begins another window where the last one is over. */
+  private windowAt(nowMs: number): ThreadTime {
+    const time = (this.threadTime ??= new ThreadTime());
+    if (nowMs < this.windowEndsMs) return time;
+    this.windowEndsMs = nowMs + windowMs;
+    this.writtenForMs = 0;
+    this.readyBeforeMs = time.readyMs();
+    return time;
+  }
+
+  /**
+   * Notes the time of a write. Storage is slow where this thread slept for its writes: the time in
+   * which it ran, or waited for a processor, says nothing about storage.
+   */
+  private noteTime(
+    time: ThreadTime,
+    { startedMs, endedMs }: { startedMs: number; endedMs: number },
+  ): void {
+    this.writtenForMs += endedMs - startedMs;
+    if (this.writtenForMs <= slowMs) return;
+    const sleptMs = this.writtenForMs - (time.readyMs() - this.readyBeforeMs);
+    if (sleptMs > slowMs) this.slowUntilMs = endedMs + slowForMs;
+  }
+
+  /** Opens a file that has no name any more. Throws `service_unavailable` where there is none. */
   async file(): Promise<FileHandle> {
-    this.made ??= mkdir(this.directory, { recursive: true, mode: 0o700 });
-    await this.made;
-    const path = join(this.directory, randomUUID());
-    const handle = await open(path, "wx+", 0o600);
-    await unlink(path);
-    return handle;
+    try {
+      this.made ??= mkdir(this.directory, { recursive: true, mode: 0o700 });
+      await this.made;
+      const path = join(this.directory, randomUUID());
+      const handle = await open(path, "wx+", 0o600);
+      await unlink(path);
+      return handle;
+    } catch (error) {
+      // The directory may be gone, or come back.
+      this.made = undefined;
+      throw unwritable(error);
+    }
   }
 }
 
@@ -189,6 +261,8 @@ export class SpooledContent implements StoredContent {
   size = 0;
   private readonly spool: Spool;
   private pieces: Uint8Array<ArrayBuffer>[] = [];
+  /** Bytes of the pieces. */
+  private memoryBytes = 0;
   private handle: FileHandle | undefined;
   private isClosed = false;
   private readonly room: SpoolRoom | undefined;
@@ -206,25 +280,32 @@ export class SpooledContent implements StoredContent {
     if (this.handle === undefined && this.spool.hasMemory(this.size)) {
       // A copy, since the piece may be a view of a buffer that its reader uses again.
       this.pieces.push(Uint8Array.from(piece));
+      this.memoryBytes += piece.byteLength;
       this.spool.memoryBytes += piece.byteLength;
       return;
     }
-    this.handle ??= await this.moved(start);
-    await this.spool.write(this.handle, piece, start);
+    const handle = this.handle ?? (await this.moved());
+    await this.spool.write(handle, piece, start);
   }
 
   /** Moves what is in memory to a file. */
-  private async moved(bytes: number): Promise<FileHandle> {
-    const handle = await this.spool.file();
+  private async moved(): Promise<FileHandle> {
+    const handle = (this.handle = await this.spool.file());
     let at = 0;
-    for (const kept of this.pieces.splice(0)) {
+    for (const kept of this.pieces) {
       await this.spool.write(handle, kept, at);
       at += kept.byteLength;
       // Freed at once: hundreds of uploads would leave hundreds of megabytes of garbage.
       kept.buffer.transfer(0);
     }
-    this.spool.memoryBytes -= bytes;
+    this.freeMemory();
     return handle;
+  }
+
+  private freeMemory(): void {
+    this.pieces = [];
+    this.spool.memoryBytes -= this.memoryBytes;
+    this.memoryBytes = 0;
   }
 
   async read(start: number, length: number, target?: Buffer): Promise<Uint8Array> {
@@ -254,8 +335,7 @@ export class SpooledContent implements StoredContent {
     if (this.isClosed) return;
     this.isClosed = true;
     this.spool.free(this.size);
-    if (this.handle === undefined) this.spool.memoryBytes -= this.size;
-    this.pieces = [];
+    this.freeMemory();
     await this.handle?.close();
   }
 }
