@@ -1,3 +1,5 @@
+import type { FramePiece } from "../platform/kernel/frame-source.ts";
+
 /** Headers that many answers share, also in the platform's form. They never change. */
 class SharedHeaders {
   readonly record: Readonly<Record<string, string>>;
@@ -69,7 +71,7 @@ export class AnswerHeaders {
   }
 
   /** Creates the platform's response with these headers. */
-  response(body: string | ReadableStream<string>, status: number): Response {
+  response(body: string | ReadableStream<FramePiece>, status: number): Response {
     if (this.shared === none) return new Response(body, { status, headers: this.own });
     const response = new Response(body, { status, headers: this.shared.ready });
     for (const name of Object.keys(this.own)) response.headers.set(name, this.own[name] ?? "");

@@ -92,6 +92,21 @@ describe("a streamed response", () => {
     expect([errors, server.pendingRequests]).toEqual([[], 0]);
   });
 
+  test("sends frames in pieces, of which some are bytes, as they come and when they are ready", async () => {
+    const bytes = Buffer.alloc(3_000_000, "bytes");
+    const left = [["more ", bytes, " and ", "end"], undefined];
+    const source: FrameSource = {
+      next: () => Promise.reject(new Error("asked for a text")),
+      readyFrames: () => ["é ", bytes.subarray(0, 5), ", "],
+      tellFrames: (give) => give(left.shift()),
+      cancel: () => undefined,
+    };
+    serve({ "/pieces": streaming(source) });
+    const response = await fetch(`http://127.0.0.1:${server.port}/pieces`);
+    expect(await response.text()).toBe(`é bytes, more ${bytes} and end`);
+    expect(errors).toEqual([]);
+  });
+
   test("starts with the frames that are ready, and ends with them if they are the last", async () => {
     let taken = false;
     const source: FrameSource = {

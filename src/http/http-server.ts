@@ -4,7 +4,7 @@ import type { BunRequest, Server } from "bun";
 import { systemClock, type Clock } from "../platform/kernel/clock.ts";
 import type { TlsPair } from "../platform/config/tls-files.ts";
 import { type ErrorCode, GatewayError } from "../platform/kernel/errors.ts";
-import type { FrameSource } from "../platform/kernel/frame-source.ts";
+import type { FramePiece, FrameSource, Frames } from "../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../platform/kernel/passing-set.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { Reply, type Answer } from "./reply.ts";
@@ -246,7 +246,7 @@ export class HttpServer {
     return answer.response(body);
   }
 
-  private streamed(request: ServedRequest, source: FrameSource): ReadableStream<string> {
+  private streamed(request: ServedRequest, source: FrameSource): ReadableStream<FramePiece> {
     return this.streams.stream(source, {
       onEnd: () => this.ended(request, keptIdleSeconds),
       onBroken: (error) => {
@@ -347,9 +347,10 @@ class FrameStreams {
    * when the client has room, so that a slow client slows the upstream instead of filling memory.
    * (Bun's streams of type `direct` have no backpressure.)
    */
-  stream(source: FrameSource, { onEnd, onBroken, onUnread }: StreamEnds): ReadableStream<string> {
+  stream(source: FrameSource, ends: StreamEnds): ReadableStream<FramePiece> {
+    const { onEnd, onBroken, onUnread } = ends;
     const { open, clock } = this;
-    let control: ReadableStreamDefaultController<string> | undefined;
+    let control: ReadableStreamDefaultController<FramePiece> | undefined;
     const each: OpenStream = {
       place: -1,
       unreadSinceMs: undefined,
@@ -365,9 +366,7 @@ class FrameStreams {
       onEnd();
       control?.close();
     };
-    // Returns undefined where frames were enqueued: a promise is created only to request more of
-    // them.
-    const give = (frames: string | undefined): Promise<void> | undefined => {
+    const give = (frames: Frames | undefined): Promise<void> | undefined => {
       // The stream has ended in the meantime.
       if (each.place < 0) return undefined;
       // An empty chunk would count as one that was sent.
@@ -375,7 +374,8 @@ class FrameStreams {
       if (frames === undefined) close();
       else {
         each.unreadSinceMs = clock.monotonicMs();
-        control?.enqueue(frames);
+        if (typeof frames === "string") control?.enqueue(frames);
+        else for (const piece of frames) control?.enqueue(piece);
       }
       return undefined;
     };
@@ -385,16 +385,17 @@ class FrameStreams {
       control?.error(error);
     };
     const ask = (): Promise<void> | undefined => {
-      if (source.tellNext === undefined) return source.next().then(give, fail);
-      source.tellNext(give);
+      if (source.tellFrames !== undefined) source.tellFrames(give);
+      else if (source.tellNext !== undefined) source.tellNext(give);
+      else return source.next().then(give, fail);
       return undefined;
     };
     open.add(each);
-    return new ReadableStream<string>(
+    return new ReadableStream<FramePiece>(
       {
         start(controller) {
           control = controller;
-          const frames = source.ready?.();
+          const frames = source.readyFrames?.() ?? source.ready?.();
           if (frames !== undefined && frames !== "") void give(frames);
         },
         pull: () => {

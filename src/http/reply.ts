@@ -1,4 +1,4 @@
-import type { FrameSource } from "../platform/kernel/frame-source.ts";
+import type { FramePiece, FrameSource } from "../platform/kernel/frame-source.ts";
 import { AnswerHeaders } from "./answer-headers.ts";
 
 interface ReplyOptions {
@@ -54,7 +54,7 @@ export class Reply {
   }
 
   /** Creates the platform's response, whose body is a text or a stream. */
-  response(body: string | ReadableStream<string>): Response {
+  response(body: string | ReadableStream<FramePiece>): Response {
     if (this.cookies === undefined) return this.answerHeaders.response(body, this.status);
     const headers = new Headers(this.headers);
     for (const cookie of this.cookies) headers.append("set-cookie", cookie);

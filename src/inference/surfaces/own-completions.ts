@@ -258,4 +258,8 @@ class OwnRelay implements StreamRelay {
   get pingFrame(): string {
     return this.chat.pingFrame;
   }
+
+  get aside(): StreamRelay["aside"] {
+    return this.chat.aside;
+  }
 }

@@ -30,6 +30,7 @@ const byteOrderMark = 0xfeff;
 export class SseDecoder implements EventReader {
   text = "";
   position = 0;
+  private readonly aside: LongBytes | undefined;
   private held: Uint8Array[] = [];
   private heldBytes = 0;
   private eventBytes = 0;
@@ -38,6 +39,11 @@ export class SseDecoder implements EventReader {
   private started = false;
   private afterCarriageReturn = false;
   private ended = false;
+
+  /** Long base64 of events is left to `aside`, where there is one, and is not in their data. */
+  constructor(aside?: LongBytes) {
+    this.aside = aside;
+  }
 
   get isBetween(): boolean {
     return this.data === undefined && this.eventName === "" && this.text.length <= maxEventBytes;
@@ -110,13 +116,23 @@ export class SseDecoder implements EventReader {
           : Buffer.from(chunk.buffer, chunk.byteOffset, end).toString("utf8");
     } else {
       this.held.push(chunk.subarray(0, end));
-      text = joinedText(this.held, this.heldBytes + end);
+      const bytes = this.heldBytes + end;
+      text = this.textOfLong(bytes) ?? joinedText(this.held, bytes);
       this.held = [];
       this.heldBytes = 0;
     }
     if (this.started) return text;
     this.started = true;
     return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text;
+  }
+
+  /** Returns the text of what is held without its long base64; undefined where it has none. */
+  private textOfLong(bytes: number): string | undefined {
+    if (bytes < keptBytesMin) return undefined;
+    const text = this.aside?.textWithout(this.held);
+    // What is not in the text counts as if it were.
+    if (text !== undefined) this.eventBytes += bytes - text.length;
+    return text;
   }
 
   private append(lines: string): void {
@@ -148,6 +164,15 @@ export class SseDecoder implements EventReader {
     this.eventBytes = 0;
     return eventName === "" ? { data } : { event: eventName, data };
   }
+}
+
+/** Keeps long base64 of events in bytes. */
+export interface LongBytes {
+  /**
+   * Returns the text of the pieces of an event with a marker in the place of each long base64;
+   * undefined where they have none.
+   */
+  textWithout(pieces: readonly Uint8Array[]): string | undefined;
 }
 
 /** Returns the text of pieces that follow one another (UTF-8). */

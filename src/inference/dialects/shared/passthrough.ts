@@ -12,6 +12,7 @@ import {
 } from "../../../platform/kernel/usage.ts";
 import { estimateUsage, type MeteredUsage } from "../../canonical/response.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
+import type { Frames } from "../../../platform/kernel/frame-source.ts";
 import type { DialectDeviations, RefusedParameters } from "../dialect.ts";
 import type { ModelFallback } from "./gateway-facts.ts";
 import type { AnswerReader } from "./stream/answer-reader.ts";
@@ -208,6 +209,28 @@ export interface StreamRelay {
   readonly losses?: readonly Loss[];
   /** The frame that is sent while the upstream is silent; never within an event. */
   readonly pingFrame: string;
+  /**
+   * The long base64 that is not in the text of frames, which have a marker in its place; absent
+   * where all of it is.
+   */
+  readonly aside?: BytesOfFrames | undefined;
+}
+
+/** The long base64 of a stream. */
+interface BytesOfFrames {
+  /** Whether there was none so far, so that frames have no markers. */
+  readonly isEmpty: boolean;
+  /** Bytes that are kept. */
+  readonly size: number;
+  /**
+   * Returns the text of the pieces of an event, with markers for its long base64; undefined where it
+   * has none.
+   */
+  textWithout(pieces: readonly Uint8Array[]): string | undefined;
+  /** Returns frames with their base64, which is let go unless it may be shown again. */
+  restore(frames: string): Frames;
+  /** Returns the same as one text, and lets nothing go. */
+  textOf(frames: string): string;
 }
 
 /** A request as its upstream is sent it, and its whole answer. */

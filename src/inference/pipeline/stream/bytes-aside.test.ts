@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { adaptIn, relayIn, routeIn } from "../../../../test/support/in-process.ts";
 import type { DialectId } from "../../canonical/dialect-id.ts";
+import { wholeText } from "../../../platform/kernel/frame-source.ts";
 import { BytesAside } from "./bytes-aside.ts";
 
 const picture = Buffer.alloc(120_000, "a picture of bytes that have no pattern?").toString(
@@ -76,5 +77,104 @@ test("events without their base64 are short, and get it back", () => {
   const data = JSON.stringify([{ result: picture }, { partial_image_b64: other }]);
   const { event } = aside.take({ data });
   expect(event.data.length).toBeLessThan(200);
-  expect(aside.restore(`data: ${event.data}\n\n`)).toBe(`data: ${data}\n\n`);
+  expect(wholeText(aside.restore(`data: ${event.data}\n\n`))).toBe(`data: ${data}\n\n`);
+});
+
+/** Returns a text in pieces of this size. */
+function cut(text: string, size: number): Buffer[] {
+  const bytes = Buffer.from(text);
+  const pieces = [];
+  for (let at = 0; at < bytes.length; at += size) pieces.push(bytes.subarray(at, at + size));
+  return pieces;
+}
+
+const url = (base64: string): string => `data:image/png;base64,${base64}`;
+
+test.each([1_009, 16_384, 65_536, 100_000])(
+  "base64 in pieces of %d bytes is set aside as bytes",
+  (size) => {
+    const data = JSON.stringify([
+      { text: 'ä "quoted" \\', image_url: { url: url(picture) } },
+      { result: other, more: "ü" },
+      { data: picture },
+    ]);
+    const aside = new BytesAside();
+    const text = aside.textWithout(cut(data, size)) ?? "";
+    const isFound = aside.size / (2 * picture.length + other.length);
+    expect(isFound).toBeGreaterThan(size < 100_000 ? 0.99 : 0.3);
+    expect(text.length).toBeLessThan(data.length - aside.size + 200);
+    expect(JSON.parse(text)).toBeArray();
+    const frames = aside.restore(text);
+    expect(wholeText(frames)).toBe(data);
+    expect(aside.size).toBe(0);
+  },
+);
+
+test("small pieces are sent together, and large ones as they came", () => {
+  const data = JSON.stringify({ data: picture });
+  for (const [size, most] of [
+    [1_009, 3],
+    [65_536, 5],
+  ] as const) {
+    const aside = new BytesAside();
+    expect(aside.restore(aside.textWithout(cut(data, size)) ?? "").length).toBeLessThanOrEqual(
+      most,
+    );
+  }
+});
+
+test.each([
+  ["text", { data: "many words ".repeat(20_000) }],
+  ["escapes", { data: "\\".repeat(70_000) }],
+  ["text without spaces", { data: "語".repeat(70_000) }],
+  ["another name", { content: picture }],
+  ["a data URL within text", { content: `See ${url(picture)}` }],
+  ["a name within text", { content: `"data":"${picture}"` }],
+  ["another URL", { url: `https://a.example/${picture}` }],
+  ["no end", undefined],
+])("bytes of no long base64 stay: %s", (_, event) => {
+  const data = event === undefined ? `{"data":"${picture}` : JSON.stringify(event);
+  for (const size of [1_009, 16_384, 65_536])
+    expect(new BytesAside().textWithout(cut(data, size))).toBeUndefined();
+});
+
+test("what may be shown again is kept, up to a bound", () => {
+  const aside = new BytesAside();
+  const base64 = "A".repeat(12 * 1024 * 1024);
+  const texts = [1, 2, 3, 4].map(() => {
+    const data = aside.textWithout(cut(JSON.stringify({ result: base64 }), 262_144)) ?? "";
+    aside.keep({ data });
+    expect(wholeText(aside.restore(data))).toContain(base64);
+    return data;
+  });
+  expect(aside.size).toBe(2 * base64.length);
+  expect(texts.map((text) => aside.textOf(text).length > base64.length)).toEqual([
+    false,
+    false,
+    true,
+    true,
+  ]);
+  expect(aside.textOf(texts[0] ?? "")).toBe('{"result":""}');
+});
+
+test("a stream of many pictures holds only those that were not sent", async () => {
+  const route = routeIn("openai-chat");
+  const body = { model: "acme/large", messages: [{ role: "user", content: "Hi" }], stream: true };
+  const adapter = adaptIn("openai-chat", { body, route });
+  const events = Array.from({ length: 50 }, (_, index) =>
+    chunk({ images: [imageOf(picture, index)] }),
+  );
+  events.push(chunk({}, "stop"));
+  const wire = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+  const held: number[] = [];
+  const { text } = await relayIn(adapter, cut(wire, 40_000), {
+    next({ reader, relay }) {
+      held.push(relay.aside?.size ?? 0);
+      const event = reader.next();
+      return event === undefined ? undefined : relay.accept(event);
+    },
+  });
+  expect(text.split(picture)).toHaveLength(51);
+  expect(Math.max(...held)).toBeLessThanOrEqual(picture.length);
+  expect(Math.max(...held)).toBeGreaterThan(0);
 });

@@ -1,4 +1,7 @@
+import { type FramePiece, type Frames, wholeText } from "../../../platform/kernel/frame-source.ts";
 import type { SseEvent } from "../../dialects/shared/passthrough.ts";
+import type { LongBytes } from "../../upstream/sse-decoder.ts";
+import { longBase64In } from "./long-base64.ts";
 
 /** Characters from which base64 is set aside, which takes as long to parse as text. */
 export const longCharacters = 64 * 1024;
@@ -19,22 +22,50 @@ interface Lightened {
   isLighter: boolean;
 }
 
+/** Base64 that was set aside. */
+interface Aside {
+  pieces: readonly FramePiece[];
+  size: number;
+  /** Whether it is kept after it was sent, since the stream may show it again. */
+  isRepeated: boolean;
+}
+
+/** The most bytes that are kept after they were sent. Where they are shown again, older ones are empty. */
+const repeatedBytesMax = 32 * 1024 * 1024;
+
 /**
  * Keeps the base64 of pictures and sound out of the reading and writing of one stream whose bytes
- * are kept. A marker is in its place until the frames are complete, so that megabytes are neither
- * parsed nor scanned nor copied again.
+ * are kept. A marker is in its place until the frames are sent, so that megabytes are neither
+ * parsed nor scanned nor copied again. Base64 is let go once it was sent.
  */
-export class BytesAside {
-  private readonly bytes: string[] = [];
+export class BytesAside implements LongBytes {
+  /** Bytes that are kept. */
+  size = 0;
+  private readonly kept = new Map<number, Aside>();
+  /** The numbers of what is kept although it was sent. */
+  private readonly sent: number[] = [];
+  private sentBytes = 0;
+  private count = 0;
 
   get isEmpty(): boolean {
-    return this.bytes.length === 0;
+    return this.count === 0;
+  }
+
+  textWithout(pieces: readonly Uint8Array[]): string | undefined {
+    const long = longBase64In(pieces, longCharacters);
+    if (long.length === 0) return undefined;
+    let text = "";
+    for (const { before, base64 } of long) {
+      text += before;
+      if (base64.length > 0) text += this.markerOf(base64);
+    }
+    return text;
   }
 
   /** Returns the event without its long base64; the same where it has none. */
   take(event: SseEvent): Lightened {
     const { data } = event;
-    if (data.length < longCharacters) return { event, isLighter: false };
+    if (data.length < longCharacters) return { event, isLighter: data.includes(mark) };
     let lighter = "";
     let from = 0;
     opening.lastIndex = 0;
@@ -47,25 +78,86 @@ export class BytesAside {
       const bytes = data.slice(start, end);
       // A string with escapes or spaces is no base64.
       if (bytes.includes("\\") || bytes.includes(" ")) continue;
-      lighter += `${data.slice(from, start)}${mark}${this.bytes.length}.`;
-      this.bytes.push(bytes);
+      lighter += data.slice(from, start) + this.markerOf([bytes]);
       from = end;
     }
-    if (from === 0) return { event, isLighter: false };
+    if (from === 0) return { event, isLighter: data.includes(mark) };
     return { event: { ...event, data: lighter + data.slice(from) }, isLighter: true };
   }
 
-  /** Returns frames with the base64 that was set aside from them. */
-  restore(frames: string): string {
-    let restored = "";
-    let from = 0;
-    for (let at = frames.indexOf(mark); at >= 0; at = frames.indexOf(mark, from)) {
-      const numberAt = at + mark.length;
-      const end = frames.indexOf(".", numberAt);
-      const bytes = this.bytes[Number(frames.slice(numberAt, end))];
-      restored += frames.slice(from, bytes === undefined ? numberAt : at) + (bytes ?? "");
-      from = bytes === undefined ? numberAt : end + 1;
+  /** Keeps the base64 of an event until the stream ends, since it may be shown again. */
+  keep({ data }: SseEvent): void {
+    for (const { number } of markersIn(data)) {
+      const aside = this.kept.get(number);
+      if (aside !== undefined) aside.isRepeated = true;
     }
-    return from === 0 ? frames : restored + frames.slice(from);
+  }
+
+  /**
+   * Returns frames with the base64 that was set aside from them, which is let go. The same text
+   * where there is none.
+   */
+  restore(frames: string): Frames {
+    const pieces = this.piecesOf(frames);
+    if (pieces === undefined) return frames;
+    for (const { number } of markersIn(frames)) this.noteSent(number);
+    return pieces;
+  }
+
+  /** Returns the same as one text, and lets nothing go. */
+  textOf(frames: string): string {
+    return wholeText(this.piecesOf(frames) ?? frames);
+  }
+
+  private markerOf(pieces: readonly FramePiece[]): string {
+    this.count += 1;
+    const size = pieces.reduce((sum, { length }) => sum + length, 0);
+    this.size += size;
+    this.kept.set(this.count, { pieces, size, isRepeated: false });
+    return `${mark}${this.count}.`;
+  }
+
+  private noteSent(number: number): void {
+    const aside = this.kept.get(number);
+    if (aside?.isRepeated !== true) return this.free(number);
+    if (this.sent.includes(number)) return;
+    this.sent.push(number);
+    this.sentBytes += aside.size;
+    while (this.sentBytes > repeatedBytesMax) {
+      const oldest = this.sent.shift();
+      if (oldest === undefined) return;
+      this.sentBytes -= this.kept.get(oldest)?.size ?? 0;
+      this.free(oldest);
+    }
+  }
+
+  private free(number: number): void {
+    this.size -= this.kept.get(number)?.size ?? 0;
+    this.kept.delete(number);
+  }
+
+  private piecesOf(frames: string): readonly FramePiece[] | undefined {
+    const pieces: FramePiece[] = [];
+    let from = 0;
+    for (const { number, start, end } of markersIn(frames)) {
+      pieces.push(frames.slice(from, start), ...(this.kept.get(number)?.pieces ?? []));
+      from = end;
+    }
+    if (from === 0) return undefined;
+    pieces.push(frames.slice(from));
+    return pieces;
+  }
+}
+
+interface Marker {
+  number: number;
+  start: number;
+  end: number;
+}
+
+function* markersIn(text: string): Generator<Marker> {
+  for (let start = text.indexOf(mark); start >= 0; start = text.indexOf(mark, start + 1)) {
+    const end = text.indexOf(".", start + mark.length) + 1;
+    yield { number: Number(text.slice(start + mark.length, end - 1)), start, end };
   }
 }

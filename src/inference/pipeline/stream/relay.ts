@@ -24,7 +24,7 @@ export class Relay implements StreamRelay {
   private readonly alike = new AlikeTexts<Said>(isSamePlace);
   private readonly search: RunSearch;
   /** The base64 of the stream's pictures and sound; absent where its bytes are not kept. */
-  private readonly aside: BytesAside | undefined;
+  readonly aside: BytesAside | undefined;
 
   constructor(reader: AnswerReader, writer: StreamWriter) {
     this.reader = reader;
@@ -89,18 +89,19 @@ export class Relay implements StreamRelay {
   }
 
   accept(event: SseEvent): string | Promise<string> {
-    if (this.aside !== undefined && event.data.length >= longCharacters)
-      return this.acceptLong(event, this.aside);
+    const { aside } = this;
+    if (aside !== undefined && (event.data.length >= longCharacters || !aside.isEmpty))
+      return this.acceptLong(event, aside);
     const parts = this.reader.read(event);
     const frames = this.writer.write(parts, event);
     this.learn(parts);
-    return isEnd(parts) ? this.close(frames) : this.whole(frames);
+    return isEnd(parts) ? this.close(frames) : frames;
   }
 
   finish(): Promise<string> {
     const parts = this.reader.readEnd();
     const frames = this.writer.write(parts);
-    return isEnd(parts) ? this.close(frames) : Promise.resolve(this.whole(frames));
+    return isEnd(parts) ? this.close(frames) : Promise.resolve(frames);
   }
 
   endAtCap(): Promise<string> {
@@ -116,27 +117,18 @@ export class Relay implements StreamRelay {
 
   fail(error: GatewayError): string {
     this.ended = true;
-    const frames = this.writer.fail(error);
-    return this.aside === undefined ? frames : this.aside.restore(frames);
+    return this.writer.fail(error);
   }
 
-  /** Accepts an event without the base64 in it, which is put back once its frames are written. */
+  /** Accepts an event without the base64 in it, which is put back when its frames are sent. */
   private acceptLong(came: SseEvent, aside: BytesAside): string | Promise<string> {
     const { event, isLighter } = aside.take(came);
     const parts = this.reader.read(event);
     const frames = this.writer.write(parts, event);
+    if (isLighter && this.writer.repeatsLatest === true) aside.keep(event);
     if (isLighter) this.alike.learn(undefined);
     else this.learn(parts);
-    return isEnd(parts) ? this.close(frames) : this.whole(frames);
-  }
-
-  /** Returns frames with all that was set aside of them. */
-  private whole(frames: string | Promise<string>): string | Promise<string> {
-    const { aside } = this;
-    if (aside === undefined || aside.isEmpty) return frames;
-    return typeof frames === "string"
-      ? aside.restore(frames)
-      : frames.then((text) => aside.restore(text));
+    return isEnd(parts) ? this.close(frames) : frames;
   }
 
   private learn(parts: readonly StreamPart[]): void {
@@ -154,7 +146,7 @@ export class Relay implements StreamRelay {
     const frames = typeof before === "string" ? before : await before;
     const last = await this.writer.end();
     this.ended = true;
-    return this.whole(frames + last);
+    return frames + last;
   }
 }
 

@@ -3,7 +3,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
 import type { PieceReader } from "../../upstream/exchange.ts";
 import { RelayedStream, type RelayedStreamOptions } from "./relayed-stream.ts";
-import { type FrameWait, KeepAliveTicker } from "./keep-alive-ticker.ts";
+import { KeepAliveTicker } from "./keep-alive-ticker.ts";
 
 /**
  * An upstream whose answer the test tells piece by piece; `promises` where it cannot tell its reader,
@@ -74,7 +74,7 @@ async function primedBy(upstream: { promises: boolean }, said: readonly string[]
   for (const text of said) tell(text);
   const settlement = Promise.withResolvers<void>();
   const ends: string[] = [];
-  const waits: FrameWait[] = [];
+  const waits: { ping(): void }[] = [];
   const keepAlive = new KeepAliveTicker(() => 0);
   spyOn(keepAlive, "watch").mockImplementation((wait) => void waits.push(wait));
   const options: RelayedStreamOptions = {

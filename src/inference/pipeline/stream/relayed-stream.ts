@@ -1,6 +1,6 @@
 import { assert } from "../../../platform/kernel/assert.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
+import { type FrameSource, type Frames, wholeText } from "../../../platform/kernel/frame-source.ts";
 import { type StreamRelay, malformedStream } from "../../dialects/shared/passthrough.ts";
 import { failureOf, type FailureWithUsage } from "../attempt.ts";
 import type { Settled } from "../settle.ts";
@@ -36,7 +36,7 @@ export class RelayedStream implements FrameSource {
    * The client's wait for frames, and whether frames are being pulled: for that wait, or for a
    * later one after a ping answered it.
    */
-  private readonly wait: FrameWait;
+  private readonly wait: FrameWait<Frames>;
   private pulling = false;
   /**
    * Events that wait behind one whose frames are not ready, such as the frames of a charge that is
@@ -51,12 +51,14 @@ export class RelayedStream implements FrameSource {
   /** `relayWith` builds the relay between the two dialects. */
   constructor(options: RelayedStreamOptions, relayWith: (services: RelayServices) => StreamRelay) {
     this.options = options;
-    this.reader =
-      options.decoder === undefined ? new SseDecoder() : new FramedEvents(options.decoder);
     this.relay = relayWith({
       settle: () => this.settleOnce("completed"),
       metadataText: () => this.metadataText(),
     });
+    this.reader =
+      options.decoder === undefined
+        ? new SseDecoder(this.relay.aside)
+        : new FramedEvents(options.decoder);
     this.wait = options.keepAlive.newWait(this.relay.pingFrame);
   }
 
@@ -70,7 +72,8 @@ export class RelayedStream implements FrameSource {
     try {
       while (!relay.hasContent && !this.ended) {
         await this.advance();
-        if (!relay.hasContent && this.pending.length > openingCharactersMax) {
+        const { length } = this.pending;
+        if (!relay.hasContent && length + (relay.aside?.size ?? 0) > openingCharactersMax) {
           throw malformedStream("the stream begins with too much that is no content");
         }
       }
@@ -94,6 +97,10 @@ export class RelayedStream implements FrameSource {
   }
 
   tellNext(give: (frames: string | undefined) => void): void {
+    this.tellFrames((frames) => give(frames === undefined ? undefined : wholeText(frames)));
+  }
+
+  tellFrames(give: (frames: Frames | undefined) => void): void {
     if (this.pending !== "" && !this.clientGone) give(this.take());
     // Where the client left before its answer began, the upstream is drained instead.
     else if (this.ended || this.clientGone) give(undefined);
@@ -104,6 +111,11 @@ export class RelayedStream implements FrameSource {
   }
 
   ready(): string | undefined {
+    const frames = this.readyFrames();
+    return frames === undefined ? undefined : wholeText(frames);
+  }
+
+  readyFrames(): Frames | undefined {
     return this.pending === "" || this.clientGone ? undefined : this.take();
   }
 
@@ -131,18 +143,20 @@ export class RelayedStream implements FrameSource {
     this.cancel();
     await this.closing.promise;
     if (this.settled === undefined) return undefined;
+    const frames = this.relay.fail(error);
     return {
-      frames: this.relay.fail(error),
+      frames: this.relay.aside?.textOf(frames) ?? frames,
       metered: this.relay.metered(),
       settled: this.settled,
       metadataText: this.metadataText(),
     };
   }
 
-  private take(): string {
+  private take(): Frames {
     const frames = this.pending;
     this.pending = "";
-    return frames;
+    const { aside } = this.relay;
+    return aside === undefined || aside.isEmpty ? frames : aside.restore(frames);
   }
 
   /** Works until there are frames, or no more to come. */
@@ -249,7 +263,7 @@ export class RelayedStream implements FrameSource {
   private note(frames: string): void {
     const { relay } = this;
     this.pending += frames;
-    this.options.onFrames?.(frames);
+    this.keep(frames);
     if (relay.ended) this.end();
     else if (relay.finished !== this.endAwaited) this.noteFinished(relay.finished);
   }
@@ -259,8 +273,15 @@ export class RelayedStream implements FrameSource {
     // its charge.
     const frames = await this.relay.finish();
     this.pending += frames;
-    this.options.onFrames?.(frames);
+    this.keep(frames);
     this.end();
+  }
+
+  private keep(frames: string): void {
+    const { onFrames } = this.options;
+    if (onFrames === undefined) return;
+    const { aside } = this.relay;
+    onFrames(aside === undefined || aside.isEmpty ? frames : aside.textOf(frames));
   }
 
   /**
@@ -324,7 +345,8 @@ export class RelayedStream implements FrameSource {
     try {
       for (let count = 0; count < drainChunksMax && !this.ended; count += 1) {
         await this.advance();
-        this.pending = "";
+        // Also lets go what was set aside.
+        this.take();
       }
     } catch {
       // What was delivered up to here is what is settled.

@@ -88,6 +88,11 @@ export class KeptWriter implements StreamWriter {
     return this.latest;
   }
 
+  /** Items are shown again where the response breaks off. */
+  get repeatsLatest(): boolean {
+    return this.options.decoder.eventType.startsWith("response.output_item.");
+  }
+
   noteRun({ count, text }: { count: number; text: string }): void {
     this.nextNumber += count;
     this.delivered.append(text);

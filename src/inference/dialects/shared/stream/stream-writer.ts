@@ -35,6 +35,8 @@ export interface StreamWriter {
   latestShown?(): ShownEvent | undefined;
   /** The number that the next event has to have; absent where events have none. */
   readonly nextNumber?: number;
+  /** Whether what the latest event contains may be written again; absent means never. */
+  readonly repeatsLatest?: boolean;
   /** Notes events that are like the latest one, and whose bytes were kept. */
   noteRun?(run: { count: number; text: string }): void;
   /** Charges, and returns the frames that end a complete stream. */
