@@ -43,6 +43,8 @@ async function browserHere(): Promise<Browser> {
 
 /** The part of a browser that one user of it has. */
 export interface OwnWindows extends Pick<Browser, "newContext"> {
+  /** Whether the browser has not ended. */
+  isOpen(): boolean;
   /** Closes the windows of this user; the browser stays for the next one in this process. */
   close(): Promise<void>;
 }
@@ -55,6 +57,7 @@ export async function startChromium(): Promise<OwnWindows> {
   const browser = await browserHere();
   const contexts: BrowserContext[] = [];
   return {
+    isOpen: () => browser.isConnected(),
     async newContext(options) {
       const context = await browser.newContext(options);
       contexts.push(context);
@@ -73,36 +76,36 @@ const axeSource = readFileSync(
 
 /**
  * Returns the findings of axe on a page, of every rule or of those that are named: the rule, and
- * where it is broken.
+ * where it is broken. What is not broken is not described either, which is most of a check's work.
  */
 export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
-  await page.evaluate(axeSource);
-  const options = rules === undefined ? "" : JSON.stringify({ runOnly: rules });
-  const found: unknown = await page.evaluate(`axe.run(${options}).then(({ violations }) =>
-    violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" | ")))`);
+  if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(axeSource);
+  const options = { resultTypes: ["violations"], ...(rules !== undefined && { runOnly: rules }) };
+  const found: unknown = await page.evaluate(`axe.run(${JSON.stringify(options)}).then((results) =>
+    results.violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" | ")))`);
   return Array.isArray(found) ? found.map(String) : [`axe gave ${String(found)}`];
 }
 
 const grounds = `[document.documentElement, document.body]
   .map((each) => getComputedStyle(each).backgroundColor).join()`;
 /** A page that chose its theme at its load is given the choice of its reader. */
-const chooseDark = `(async () => {
+const choose = (theme: "light" | "dark"): string => `(async () => {
   const { dataset } = document.documentElement;
-  if (dataset.theme !== undefined) dataset.theme = "dark";
+  if (dataset.theme !== undefined) dataset.theme = "${theme}";
   const transitions = document.getAnimations().filter((each) => each instanceof CSSTransition);
   await Promise.all(transitions.map(({ finished }) => finished.catch(() => undefined)));
 })()`;
 
-/** Turns a light page dark, as its reader can, and waits until its colours have changed. */
-export async function turnDark(page: Page): Promise<void> {
-  await page.emulateMedia({ colorScheme: "dark" });
-  await page.evaluate(chooseDark);
+/** Turns a page light or dark, as its reader can, and waits until its colours have changed. */
+export async function turn(page: Page, theme: "light" | "dark"): Promise<void> {
+  await page.emulateMedia({ colorScheme: theme });
+  await page.evaluate(choose(theme));
 }
 
 /** Returns what axe finds of the colours of a light page that turns dark, which it stays. */
 export async function darkFindings(page: Page): Promise<string[]> {
   const light = await page.evaluate(grounds);
-  await turnDark(page);
+  await turn(page, "dark");
   return (await page.evaluate(grounds)) === light
     ? ["the page stays light"]
     : axeFindings(page, ["color-contrast"]);

@@ -28,7 +28,12 @@ describe.skipIf(missing !== undefined)(
           ...["-p", "Write a note.", "-m", model],
           ...["--approval-mode", "yolo", "--skip-trust", "--output-format", "stream-json"],
         ],
-        variables: { GOOGLE_GEMINI_BASE_URL: stage.gateway.origin, GEMINI_API_KEY: key },
+        variables: {
+          GOOGLE_GEMINI_BASE_URL: stage.gateway.origin,
+          GEMINI_API_KEY: key,
+          // Otherwise it starts itself again with a larger heap, which its first start is for.
+          GEMINI_CLI_NO_RELAUNCH: "true",
+        },
         prepare: (home) =>
           Bun.write(join(home, ".gemini", "settings.json"), JSON.stringify(settings)),
       });

@@ -228,6 +228,22 @@ describe("the exported documentation site", () => {
   });
 });
 
+/**
+ * Leaves a few of what a page has hundreds of, all written by one function: rows of a table, links
+ * of the navigation, sections with their text. A check of all of them takes seconds a page.
+ */
+const fewOfEach = `
+  for (const row of document.querySelectorAll("tbody tr:nth-child(n+5), nav li:nth-child(n+6)")) row.remove();
+  const kinds = new Map();
+  let isLeft = true;
+  for (const element of [...document.querySelector("main").querySelectorAll("h2, h2 ~ *")]) {
+    const seen = (kinds.get(element.tagName) ?? 0) + 1;
+    kinds.set(element.tagName, seen);
+    if (element.tagName === "H2") isLeft = seen <= 6;
+    if (!isLeft && kinds.get(element.tagName) > 6) element.remove();
+  }
+`;
+
 describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`, () => {
   let gateway: TestGateway;
   let browser: OwnWindows;
@@ -264,10 +280,11 @@ describe.skipIf(!hasChromium)(`the documentation in a browser${missingChromium}`
     ]) {
       await page.goto(`${gateway.origin}/docs${path}`);
       expect([path, await sidewaysPixels(page)]).toEqual([path, 0]);
-      for (const theme of ["light", "dark"]) {
-        await page.evaluate(`document.documentElement.dataset.theme = "${theme}"`);
-        expect([path, theme, await axeFindings(page)]).toEqual([path, theme, []]);
-      }
+      await page.evaluate(fewOfEach);
+      await page.evaluate("document.documentElement.dataset.theme = 'light'");
+      expect([path, await axeFindings(page)]).toEqual([path, []]);
+      await page.evaluate("document.documentElement.dataset.theme = 'dark'");
+      expect([path, await axeFindings(page, ["color-contrast"])]).toEqual([path, []]);
     }
     expect([elsewhere, complaints]).toEqual([[], []]);
     await page.close();
