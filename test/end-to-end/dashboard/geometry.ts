@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
  * Sizes at which every screen is looked at: a phone, a laptop whose page is zoomed to 200 %, a
  * tablet, a small laptop, a usual and a wide screen.
  */
-const sizes = [
+export const sizes = [
   { width: 390, height: 844 },
   { width: 640, height: 400 },
   { width: 768, height: 1024 },
@@ -26,6 +26,18 @@ export const geometryScript = `(() => {
     JSON.stringify((element.getAttribute("aria-label") || element.textContent || "").trim().slice(0, 40));
   const isSeen = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   const hides = (style) => style.overflowX === "hidden" || style.overflowX === "clip";
+  // What is asked of one element many times at one size is looked up once.
+  const once = (look) => {
+    const known = new Map();
+    return (element) => {
+      if (!known.has(element)) known.set(element, look(element));
+      return known.get(element);
+    };
+  };
+  const cutsOff = once((frame) => {
+    const style = getComputedStyle(frame);
+    return hides(style) && style.textOverflow !== "ellipsis" && frame.scrollWidth > frame.clientWidth + 1 && frame.clientWidth > 1;
+  });
   const isStuck = (element) => {
     for (let each = element; each; each = each.parentElement)
       if (["sticky", "fixed"].includes(getComputedStyle(each).position)) return true;
@@ -37,11 +49,8 @@ export const geometryScript = `(() => {
   for (const leaf of leaves) {
     const box = leaf.getBoundingClientRect();
     if (box.width === 0 || box.height === 0) continue;
-    for (let frame = leaf; frame && frame.tagName !== "MAIN"; frame = frame.parentElement) {
-      const style = getComputedStyle(frame);
-      const isCut = hides(style) && style.textOverflow !== "ellipsis" && frame.scrollWidth > frame.clientWidth + 1;
-      if (isCut && frame.clientWidth > 1) findings.push("cut off: " + nameOf(leaf));
-    }
+    for (let frame = leaf; frame && frame.tagName !== "MAIN"; frame = frame.parentElement)
+      if (cutsOff(frame)) findings.push("cut off: " + nameOf(leaf));
     const x = box.left + Math.min(box.width / 2, 40);
     const y = box.top + box.height / 2;
     if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) continue;
@@ -70,10 +79,13 @@ export const geometryScript = `(() => {
 })()`;
 
 /** Returns what is wrong to the eye at each width, with the width before it. */
-export async function geometryFindings(page: Page): Promise<string[]> {
+export async function geometryFindings(
+  page: Page,
+  looked: readonly (typeof sizes)[number][] = sizes,
+): Promise<string[]> {
   const before = page.viewportSize();
   const findings: string[] = [];
-  for (const size of sizes) {
+  for (const size of looked) {
     await page.setViewportSize(size);
     await page.evaluate(
       "new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))",

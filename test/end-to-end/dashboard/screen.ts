@@ -119,25 +119,23 @@ export const followLink = (path: string): string => `(async () => {
   while (!isThere(__TSR_ROUTER__.state));
 })()`;
 
-/** Opens an address in a page that is new or was put back. */
-export async function openScreen(page: Page, url: string, close: Screen["close"]): Promise<Screen> {
+/** Watches a page that is new or was put back. */
+export function screenIn(page: Page, close: Screen["close"]): Screen {
   const context = page.context();
   context.setDefaultTimeout(50_000);
   countLoading(page);
   const problems: string[] = [];
   const scripts = new Map<string, number>();
   watch(page, { problems, scripts });
-  const go = async (to: string): Promise<void> => {
-    await page.goto(to);
-    await settled(page);
-  };
-  await go(url);
   return {
     context,
     page,
     problems,
     scripts,
-    go,
+    async go(url) {
+      await page.goto(url);
+      await settled(page);
+    },
     async follow(path) {
       loadingOf(page).isNew = true;
       await page.evaluate(followLink(`/dashboard${path}`));
@@ -148,6 +146,13 @@ export async function openScreen(page: Page, url: string, close: Screen["close"]
     },
     close,
   };
+}
+
+/** Opens an address in a page that is new or was put back. */
+export async function openScreen(page: Page, url: string, close: Screen["close"]): Promise<Screen> {
+  const screen = screenIn(page, close);
+  await screen.go(url);
+  return screen;
 }
 
 /**

@@ -36,9 +36,9 @@ class Worker {
   /** Moves the focus with the tab key until it is on the target. */
   private async tabTo(target: Locator): Promise<void> {
     await target.waitFor();
+    const element = await target.elementHandle();
     for (let tabs = 0; tabs < tabsMax; tabs += 1) {
-      if (await target.evaluate((element) => element === element.ownerDocument.activeElement))
-        return;
+      if (await element?.evaluate((each) => each === each.ownerDocument.activeElement)) return;
       await this.page.keyboard.press("Tab");
     }
     throw new Error(`the tab key does not lead to ${String(target)}`);
