@@ -10,6 +10,7 @@ import type { Upload } from "../../inference/surfaces/media/uploads.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { SpooledContent } from "../../platform/spool/spool.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { formMembers } from "./form-members.ts";
 import { withStoredUploads } from "./stored-uploads.ts";
 import { modelInPath } from "../inference/path-model.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
@@ -179,7 +180,7 @@ async function readForm(
       uploads.push({ field, filename: filename ?? nameByType(type), type, content });
     }
     return {
-      body: nestedFields(fields),
+      body: formMembers(fields),
       uploads: [...uploads],
       fingerprint: hash?.digest("hex") ?? "",
       close,
@@ -229,44 +230,6 @@ async function* counted(
     hash?.update(piece);
     yield piece;
   }
-}
-
-/** Matches the keys in brackets behind a field's name, such as `[type]` or `[]`. */
-const bracketKey = /\[([^[\]]*)\]/g;
-
-/** The most keys in brackets behind one field's name. */
-const depthMax = 4;
-
-/**
- * Returns the fields of a form as JSON would have them: `a[]` and repeated names become lists, and
- * `a[b]` objects, as OpenAI's SDKs write them. Values stay text.
- */
-function nestedFields(fields: readonly (readonly [string, string])[]): Record<string, unknown> {
-  const body = new Map<string, unknown>();
-  for (const [name, value] of fields) {
-    const open = name.indexOf("[");
-    const base = open > 0 ? name.slice(0, open) : name;
-    const keys =
-      open > 0 ? [...name.slice(open).matchAll(bracketKey)].map(([, key]) => key ?? "") : [];
-    if (keys.length > depthMax)
-      throw new GatewayError("bad_request", `${name}: is nested too deeply.`, { param: name });
-    body.set(base, merged(body.get(base), { keys, value }));
-  }
-  return Object.fromEntries(body);
-}
-
-function merged(
-  known: unknown,
-  { keys, value }: { keys: readonly string[]; value: string },
-): unknown {
-  const [key, ...rest] = keys;
-  if (key === undefined)
-    return known === undefined ? value : [...(Array.isArray(known) ? known : [known]), value];
-  if (key === "")
-    return [...(Array.isArray(known) ? known : []), merged(undefined, { keys: rest, value })];
-  const object = new Map(typeof known === "object" && known !== null ? Object.entries(known) : []);
-  object.set(key, merged(object.get(key), { keys: rest, value }));
-  return Object.fromEntries(object);
 }
 
 type Members = Readonly<Record<string, unknown>>;

@@ -4,6 +4,7 @@ import { answerOnceFor } from "../../access/idempotent-answers.ts";
 import { eventStreamHeaders } from "../../http/reply.ts";
 import type { Answer } from "../../http/reply.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { showsNoCost } from "../../inference/pipeline/answer-metadata.ts";
 import { executeBytes } from "../../inference/pipeline/execute.ts";
 import type { ServedBytes } from "../../inference/pipeline/execution.ts";
 import { KeptSound } from "../../inference/surfaces/audio/kept-sound.ts";
@@ -136,7 +137,7 @@ async function answerSent(
       const { bytes } = served;
       const nowMs = dependencies.clock.monotonicMs();
       if (request.asEvents) {
-        const events = eventsOf(bytes.stream(), () => usageOf(request, bytes));
+        const events = eventsOf(bytes.stream(), () => usageOf(request, served));
         return bytesResponse(context, { served, nowMs, body: events, headers: eventStreamHeaders });
       }
       const headers = { "content-type": bytes.type };
@@ -154,7 +155,10 @@ async function answerSent(
  * Returns the usage of the last event, with what was charged: the tokens that were metered. Where
  * characters or time are charged, those of the input are estimated from the text.
  */
-const usageOf = ({ input }: SpeechRequest, { metered, settled }: ServedBytes["bytes"]) => {
+const usageOf = (
+  { input }: SpeechRequest,
+  { candidate, bytes: { metered, settled } }: Pick<ServedBytes, "candidate" | "bytes">,
+) => {
   const { usage } = metered;
   const inputTokens = totalInputTokens(usage) || tokensOfTexts([input]);
   const outputTokens = totalOutputTokens(usage);
@@ -162,7 +166,8 @@ const usageOf = ({ input }: SpeechRequest, { metered, settled }: ServedBytes["by
     input_tokens: inputTokens,
     output_tokens: outputTokens,
     total_tokens: inputTokens + outputTokens,
-    ...(settled?.free === false && { cost: usdFromNano(settled.chargedNano) }),
+    ...(settled !== undefined &&
+      !showsNoCost({ settled, candidate }) && { cost: usdFromNano(settled.chargedNano) }),
   };
 };
 

@@ -27,3 +27,18 @@ export function requireFields(body: Fields, names: readonly string[]): void {
     metadata: { missing_fields: missing },
   });
 }
+
+/** Members of requests for pictures and sound that the gateway reads, and providers do not know. */
+export const gatewayMembers: readonly string[] = [
+  "model",
+  "models",
+  "provider",
+  "preset",
+  "route",
+  "plugins",
+  "trace",
+  "metadata",
+  "session_id",
+  "require_params",
+  "min_context",
+];

@@ -175,6 +175,25 @@ test.each<
   ],
   ["a GIF", "acme/gpt", [["image", gif, "image/gif"]], "image"],
   [
+    "a file of another name",
+    "acme/gpt",
+    [
+      ["image", png],
+      ["photo", png],
+    ],
+    "photo",
+  ],
+  [
+    "two masks",
+    "acme/gpt",
+    [
+      ["image", png],
+      ["mask", png],
+      ["mask[]", png],
+    ],
+    "mask",
+  ],
+  [
     "a mask of other sides than a JPEG behind 320 KB of metadata",
     "acme/gpt",
     [

@@ -2,18 +2,23 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   provider,
   startGateway,
+  testLlmKey,
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { pixelPng } from "../clients/support/pixel-png.ts";
 
+const sent: string[] = [];
 const upstream = Bun.serve({
   port: 0,
-  fetch: (request) =>
-    Response.json(
+  async fetch(request) {
+    sent.push(await request.text());
+    return Response.json(
       request.url.endsWith("/chat/completions")
         ? { id: "c", choices: [{ index: 0, message: { role: "assistant", content: "Hi" } }] }
         : { created: 1, data: [{ b64_json: "AAAA" }] },
-    ),
+    );
+  },
 });
 
 /** A provider that is cheap for one size and dear for the other. */
@@ -71,6 +76,26 @@ test.each([
   const response = await ask({ model: "acme/pixels:floor", size });
   expect(response.headers.get("x-service-provider-chain")).toBe(chain);
   expect(await response.json()).toMatchObject({ usage: { cost } });
+});
+
+test.each<[how: string, members: Record<string, string>]>([
+  ["in brackets", { "provider[order][]": "two", "provider[allow_fallbacks]": "false" }],
+  ["as JSON", { provider: JSON.stringify({ order: ["two"], allow_fallbacks: false }) }],
+])("a form names providers %s, and its tags stay here", async (_, members) => {
+  const form = new FormData();
+  const tags = { "metadata[team]": "red", session_id: "s-1" };
+  const fields = { model: "acme/pixels", prompt: "x", size: "512x512", ...tags, ...members };
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  form.append("image", new File([Buffer.from(pixelPng, "base64")], "a.png", { type: "image/png" }));
+  const response = await fetch(`${gateway.baseUrl}/images/edits`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${testLlmKey}` },
+    body: form,
+  });
+  expect([response.status, response.headers.get("x-service-provider-chain")]).toEqual([200, "two"]);
+  expect(sent.at(-1)?.match(/name="[^"]+"/g)).toEqual(
+    ["size", "model", "prompt", "image", "a.png"].map((name) => expect.stringContaining(name)),
+  );
 });
 
 test("a model shows what it makes and what that costs", async () => {

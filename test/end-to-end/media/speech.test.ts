@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import {
+  provider,
+  startGateway,
+  testLlmKey,
+  testManagementKey,
+  type TestGateway,
+} from "../../support/gateway.ts";
 import { pollUntil } from "../../support/poll-until.ts";
 import { StreamFault } from "../../../src/inference/dialects/shared/passthrough.ts";
 import { speechDecoder } from "../../../src/inference/surfaces/audio/speech-bytes.ts";
@@ -391,4 +397,21 @@ test("the sandbox speaks", async () => {
   const bytes = Buffer.from(await response.arrayBuffer());
   expect(bytes.toString("latin1", 0, 4)).toBe("RIFF");
   expect((await recordOf(response))["total_cost"]).toBe(0);
+});
+
+test("with an own key, the events of speech tell that nothing was charged", async () => {
+  const headers = { authorization: `Bearer ${testManagementKey}` };
+  const key = { provider_id: "acme", api_key: "own-key-0123456789" };
+  const made = await gateway.post("/auth/byok", key, { headers });
+  const { id } = (await made.json()) as { id: string };
+  answer = () => new Response("sound", { headers: { "content-type": "audio/mpeg" } });
+  const response = await gateway.post("/audio/speech", {
+    model: "acme/tts",
+    input: "Hello",
+    voice: "alloy",
+    stream_format: "sse",
+  });
+  expect(response.headers.get("x-service-credential-source")).toBe("own_byok");
+  expect(await response.text()).toContain('"cost":0}');
+  await fetch(`${gateway.baseUrl}/auth/byok/keys/${id}`, { method: "DELETE", headers });
 });

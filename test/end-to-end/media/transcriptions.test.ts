@@ -373,6 +373,14 @@ test("OpenRouter's JSON is taken and answered in its form", async () => {
     text: "Hello",
     usage: { seconds: 2, cost: 0.0002 },
   });
+  const sent = { input_audio: { data: "AAAA", format: "wav" }, user: "p-1" };
+  for (const temperature of [true, [0.5], {}, "warm"]) {
+    const body = { model: "acme/whisper", ...sent, temperature };
+    const refused = await gateway.post("/audio/transcriptions", body);
+    expect(await refused.json()).toMatchObject({ error: { param: "temperature" } });
+  }
+  await gateway.post("/audio/transcriptions", { model: "acme/whisper", ...sent, metadata: {} });
+  expect([...(last().form?.keys() ?? [])].sort()).toEqual(["file", "model", "response_format"]);
 });
 
 test("a header that lies cannot overdraw", async () => {
@@ -403,6 +411,16 @@ const postForm = (
 test.each<[string, Record<string, string | Blob>, number, string]>([
   ["no file", { model: "acme/whisper" }, 400, "file"],
   ["an empty file", { model: "acme/whisper", file: new File([], "a.wav") }, 400, "file"],
+  [
+    "a file of another name",
+    {
+      model: "acme/whisper",
+      file: new File([wav(1)], "a.wav"),
+      second: new File([wav(1)], "b.wav"),
+    },
+    400,
+    "file",
+  ],
   [
     "an unknown format",
     { model: "acme/whisper", file: new File([wav(1)], "a.wav"), response_format: "doc" },

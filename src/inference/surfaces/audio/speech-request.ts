@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
-import { fieldsOf, requireFields, type Fields } from "../read-fields.ts";
+import { fieldsOf, gatewayMembers, requireFields, type Fields } from "../read-fields.ts";
 
 /** A request to speak a text, read and checked. */
 export interface SpeechRequest {
@@ -27,19 +27,16 @@ const formats = ["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "mulaw"];
 /** The most characters of a text (OpenAI's reference of `audio.speech.create`). */
 const inputCharactersMax = 4_096;
 
+/** Members that the gateway reads itself. OpenAI's audio API names no end users. */
 const ownMembers: ReadonlySet<string> = new Set([
+  ...gatewayMembers,
   "input",
   "instructions",
-  "min_context",
-  "model",
-  "models",
-  "provider",
-  "require_params",
   "response_format",
-  "session_id",
+  "safety_identifier",
   "speed",
   "stream_format",
-  "trace",
+  "user",
   "voice",
 ]);
 

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import { fieldsOf, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { fieldsOf, gatewayMembers, listOf, requireFields, type Fields } from "../read-fields.ts";
 import { inMemory, type Upload } from "../media/uploads.ts";
 import type { SoundLength } from "./sound-length.ts";
 
@@ -60,22 +60,18 @@ function flag(body: Fields, name: string): boolean {
   throw refusal(name, "must be true or false.");
 }
 
-/** Members that the gateway reads itself. */
+/** Members that the gateway reads itself. OpenAI's audio API names no end users. */
 const ownMembers: ReadonlySet<string> = new Set([
+  ...gatewayMembers,
   "file",
   "input_audio",
   "language",
-  "min_context",
-  "model",
-  "models",
   "prompt",
-  "provider",
-  "require_params",
   "response_format",
-  "session_id",
+  "safety_identifier",
   "stream",
   "timestamp_granularities",
-  "trace",
+  "user",
 ]);
 
 /**
@@ -83,7 +79,10 @@ const ownMembers: ReadonlySet<string> = new Set([
  * `GatewayError` for an empty or missing one.
  */
 export function soundOf(body: Fields, uploads: readonly Upload[]): Upload {
-  const upload = uploads.find(({ field }) => field === "file");
+  const [upload, ...others] = uploads;
+  if (upload !== undefined && upload.field !== "file")
+    throw refusal(upload.field, "is no file of this request; it takes file.");
+  if (others.length > 0) throw refusal("file", "may be sent once; send a request for each.");
   const written = fieldsOf(body["input_audio"]);
   const { data, format } = written;
   const found =
@@ -133,8 +132,10 @@ export function readTranscriptionRequest(
     throw refusal("timestamp_granularities", "needs response_format verbose_json.");
   const stream = flag(body, "stream");
   if (stream && task === "translate") throw refusal("stream", "translations are not streamed.");
-  const temperature = Number(body["temperature"] ?? 0);
-  if (!(temperature >= 0 && temperature <= 1))
+  const written = body["temperature"] ?? 0;
+  // Forms write numbers as text.
+  const temperature = typeof written === "string" ? Number(written) : written;
+  if (!(typeof temperature === "number" && temperature >= 0 && temperature <= 1))
     throw refusal("temperature", "must be a number from 0 to 1.");
   checkSpeakers(body);
   checkChunking(body["chunking_strategy"]);

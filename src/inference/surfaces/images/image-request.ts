@@ -2,7 +2,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { parseDataUrl } from "../../dialects/shared/openai-fields.ts";
-import { fieldsOf, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { fieldsOf, gatewayMembers, listOf, requireFields, type Fields } from "../read-fields.ts";
 import { inMemory, type Upload } from "../media/uploads.ts";
 
 /** What is asked for: pictures of a prompt, changes of pictures, or variations of one. */
@@ -43,17 +43,8 @@ export interface ImageRequest {
 
 /** Members that the gateway reads itself, and providers do not know. */
 const ownMembers: ReadonlySet<string> = new Set([
-  "model",
-  "models",
+  ...gatewayMembers,
   "prompt",
-  "provider",
-  "preset",
-  "route",
-  "plugins",
-  "trace",
-  "session_id",
-  "require_params",
-  "min_context",
   "image",
   "images",
   "input_references",
@@ -149,6 +140,22 @@ function pictureOf(value: unknown, param: string): Picture {
 /** Names of a form's field of a picture: `image`, and the lists that other clients write. */
 const pictureField = /^images?(?:\[\d*\])?$/;
 
+/** Matches fields of the pictures that lie over the first one. */
+const overlayField = /^(mask|markup)(?:\[\])?$/;
+
+/** Throws for files that would not be read: a mask that is left out would cost a whole picture. */
+function checkUploads(uploads: readonly Upload[]): void {
+  const overlays = new Set<string>();
+  for (const { field } of uploads) {
+    if (pictureField.test(field)) continue;
+    const [, name] = overlayField.exec(field) ?? [];
+    if (name === undefined)
+      throw refusal(field, "is no file of this request; it takes image, mask and markup.");
+    if (overlays.has(name)) throw refusal(name, "may be sent once.");
+    overlays.add(name);
+  }
+}
+
 /** Returns the pictures of a request: files of a form, or members of JSON. */
 function picturesOf(body: Fields, uploads: readonly Upload[]): Picture[] {
   const files = uploads
@@ -169,7 +176,7 @@ function overlayOf(
   name: "mask" | "markup",
   { body, uploads }: { body: Fields; uploads: readonly Upload[] },
 ): Picture | undefined {
-  const upload = uploads.find(({ field }) => field === name);
+  const upload = uploads.find(({ field }) => overlayField.exec(field)?.[1] === name);
   if (upload !== undefined) {
     const { field: _, ...file } = upload;
     return { file };
@@ -199,7 +206,10 @@ function checkTogether(
     throw refusal("output_format", "svg is made one at a time and not streamed.");
   if (format === "gif" && stream) throw refusal("output_format", "gif is not streamed.");
   for (const name of excludedBy[String(format)] ?? [])
-    if (!isAbsent(body[name]) || uploads.some(({ field }) => field === name))
+    if (
+      !isAbsent(body[name]) ||
+      uploads.some(({ field }) => overlayField.exec(field)?.[1] === name)
+    )
       throw refusal(name, `cannot be combined with output_format ${String(format)}.`);
   if (format !== "gif") {
     for (const name of ["frame_count", "frame_duration_ms"])
@@ -267,6 +277,7 @@ export function readImageRequest(
   for (const name of Object.keys(ranges)) numberIn(body, name);
   for (const name of ["user", "safety_identifier"]) textIn(body, name);
   checkSvg(body["svg"]);
+  checkUploads(uploads);
   const count = numberIn(body, "n") ?? 1;
   const stream = flagIn(body, "stream");
   checkTogether(body, { stream, count, uploads });
