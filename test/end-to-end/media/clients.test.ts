@@ -31,6 +31,11 @@ test("the AI SDK makes a picture, speaks and transcribes", async () => {
     size: "512x512",
   });
   expect(image.mediaType).toBe("image/png");
+  const changed = await generateImage({
+    model: openai.image("sandbox/image:free"),
+    prompt: { text: "at night", images: [image.uint8Array], mask: image.uint8Array },
+  });
+  expect([changed.image.mediaType, changed.warnings]).toEqual(["image/png", []]);
   const { audio } = await generateSpeech({
     model: openai.speech("sandbox/speech:free"),
     text: "Hello",

@@ -22,6 +22,12 @@ told["streamed"] = [
 first, second = (("one.png", io.BytesIO(picture)), ("two.png", io.BytesIO(picture)))
 edited = client.images.edit(model="sandbox/image:free", image=[first, second], prompt="a dog", size="512x512")
 told["edited"] = base64.b64decode(edited.data[0].b64_json)[1:4].decode()
+told["edit_streamed"] = [
+    event.type
+    for event in client.images.edit(
+        model="sandbox/image:free", image=("one.png", io.BytesIO(picture)), prompt="a dog", stream=True
+    )
+][-1]
 varied = client.images.create_variation(model="sandbox/image:free", image=("one.png", io.BytesIO(picture)))
 told["varied"] = len(varied.data)
 
@@ -44,4 +50,8 @@ told["transcript"] = [
     event.type for event in client.audio.transcriptions.create(model="sandbox/transcribe:free", file=named(), stream=True)
 ][-1]
 told["translated"] = client.audio.translations.create(model="sandbox/transcribe:free", file=named()).text != ""
+translation = client.audio.translations.create(
+    model="sandbox/transcribe:free", file=named(), response_format="verbose_json"
+)
+told["translation_timed"] = translation.duration > 0
 print(json.dumps(told))
