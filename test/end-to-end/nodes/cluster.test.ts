@@ -24,6 +24,8 @@ const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
  */
 const costNano = 25 * 500 + 100 * 1_500;
 const patienceMs = 120_000;
+/** Pause of a client between its requests, which leaves the cores to what is awaited. */
+const restMs = 10;
 
 /** Returns a chat request whose JSON has 100 characters. */
 function request(): Record<string, unknown> {
@@ -150,8 +152,10 @@ describe.skipIf(!hasRedis)(`two gateways on a changing cluster${redisMissing}`, 
     const statuses = new Set<number>();
     let isDone = false;
     const asking = Array.from({ length: 6 }, async (_, asker) => {
-      for (let turn = asker; !isDone; turn += 1)
+      for (let turn = asker; !isDone; turn += 1) {
         statuses.add(await ask(nodes.workspaces[asker % 3]!, turn));
+        await Bun.sleep(restMs);
+      }
     });
     try {
       await work();

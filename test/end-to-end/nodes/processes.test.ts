@@ -170,7 +170,7 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
           },
         });
         replies.push({ sent, reply });
-        if (replies.length === 600) isWarm();
+        if (replies.length === 200) isWarm();
         if (reply.complete && reply.closesConnection) return;
       }
     };

@@ -135,7 +135,7 @@ describe("SIGTERM", () => {
           body: question,
         });
         replies.push({ sent, reply });
-        if (replies.length === 600) isWarm();
+        if (replies.length === 200) isWarm();
         if (reply.complete && reply.closesConnection) return;
       }
     };
