@@ -103,7 +103,8 @@ describe.each(commitFaults)("$engine with $name", ({ engine, name, hidden, begin
       expect(response.status === 503 || hidden === true).toBe(true);
       clients.seen.push(...chargeIn(text));
     }
-    const trialsMax = hidden === true ? Math.ceil((performance.now() - beganMs) / 1_000) + 1 : 0;
+    // One a second; a test write between two of them lets the next one begin sooner.
+    const trialsMax = hidden === true ? Math.ceil((performance.now() - beganMs) / 500) + 1 : 0;
     expect(upstream.requests.length - askedBefore).toBeLessThanOrEqual(trialsMax);
     if (hidden !== true) expect(await readyz()).toBe(503);
     expect(await openHolds(gateway)).toBe(0);
@@ -116,7 +117,7 @@ describe.each(commitFaults)("$engine with $name", ({ engine, name, hidden, begin
       clients.seen.push(...charges);
       served += charges.length;
     }
-    await pollUntil(async () => (await metric("uncollected_charges_waiting")) === 0);
+    while ((await metric("uncollected_charges_waiting")) > 0) await Bun.sleep(100);
     const rejectedCount = await metric("commits_rejected_total");
     await gateway.terminate();
     const books = await standingBooks(store);
