@@ -77,6 +77,26 @@ const providersAt = (baseUrl: string): ConfiguredProvider[] => [
   }),
 ];
 
+/** How a gateway is asked with some secret, and for the provider keys of a management key. */
+function requestsTo(baseUrl: () => string) {
+  const send = (
+    secret: string,
+    { method, path, body }: { method: string; path: string; body?: unknown },
+  ): Promise<Response> =>
+    fetch(baseUrl() + path, {
+      method,
+      headers: { authorization: `Bearer ${secret}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const keysOf = async (as: string): Promise<{ id: string }[]> => {
+    const list = (await (await send(as, { method: "GET", path: "/auth/byok" })).json()) as {
+      data: { keys: { id: string }[] }[];
+    };
+    return list.data.flatMap(({ keys }) => keys);
+  };
+  return { send, keysOf };
+}
+
 /**
  * Starts the scene; each of its requests costs 0.018 USD at list price, with the upstream's default
  * answer of 11 and 7 tokens.
@@ -114,21 +134,7 @@ export async function startProviderKeys(
     );
   let gateway = await start();
   let seen = 0;
-  const send = (
-    secret: string,
-    { method, path, body }: { method: string; path: string; body?: unknown },
-  ): Promise<Response> =>
-    fetch(gateway.baseUrl + path, {
-      method,
-      headers: { authorization: `Bearer ${secret}` },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-  const keysOf = async (as: string): Promise<{ id: string }[]> => {
-    const list = (await (await send(as, { method: "GET", path: "/auth/byok" })).json()) as {
-      data: { keys: { id: string }[] }[];
-    };
-    return list.data.flatMap(({ keys }) => keys);
-  };
+  const { send, keysOf } = requestsTo(() => gateway.baseUrl);
   const scene: ProviderKeyScene = {
     get gateway() {
       return gateway;
