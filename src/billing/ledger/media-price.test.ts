@@ -3,8 +3,7 @@ import fc from "fast-check";
 import { configuredPriceRow } from "../../inference/catalog/fact-model.ts";
 import type { ConfiguredPricing } from "../../inference/catalog/configured/configured-provider.ts";
 import type { PictureKind, Usage } from "../../platform/kernel/usage.ts";
-import { heldMedia } from "./media-price.ts";
-import { chargeFor, explainCharge } from "./price.ts";
+import { heldMedia, chargeFor, explainCharge } from "./price.ts";
 import { chargedPrice, chargedUsage } from "./price-levels.ts";
 
 type Surface = "chat" | "images" | "transcriptions" | "speech";

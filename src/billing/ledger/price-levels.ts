@@ -14,8 +14,8 @@ import {
   type PictureKind,
   type Usage,
 } from "../../platform/kernel/usage.ts";
-import { priceOfMedia } from "./media-price.ts";
 import {
+  priceOfMedia,
   minutePrices,
   chargeFor,
   unitPrice,

@@ -25,7 +25,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdText } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { inferenceBodyBytesMax } from "../inference/read-call.ts";
-import { customerHeaderOf } from "../inference/request-sender.ts";
+import { customerHeaderOf } from "../inference/request-names.ts";
 
 /** Refuses keys that were not made for other routes than the gateway's own. */
 function assertMayPass({ key }: LlmKeyCaller): void {

@@ -10,7 +10,7 @@ import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
 import { outputCapFor } from "../../inference/pipeline/hold/take-hold.ts";
 import { noRoute, trailOf, type PlanTrail } from "../../inference/pipeline/plan-call.ts";
 import { estimatedCostNano, type Candidate } from "../../inference/routing/candidate.ts";
-import type { MediaUse } from "../../billing/ledger/media-price.ts";
+import type { MediaUse } from "../../billing/ledger/price.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";

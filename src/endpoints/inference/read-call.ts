@@ -30,9 +30,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { bodyInRun, runNamedIn } from "../runs/run-body.ts";
 import { backgroundLine } from "./answer-call.ts";
-import { conversationOf } from "./conversation-name.ts";
-import { withModelInPath } from "./path-model.ts";
-import { customerOf, metadataOf } from "./request-sender.ts";
+import { conversationOf, withModelInPath, customerOf, metadataOf } from "./request-names.ts";
 
 /**
  * The largest accepted body in bytes; larger ones are refused with 413. It is more than any

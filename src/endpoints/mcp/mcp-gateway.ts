@@ -15,7 +15,7 @@ import type { ToolCaller } from "../../mcp/mcp-service.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { customerHeaderOf } from "../inference/request-sender.ts";
+import { customerHeaderOf } from "../inference/request-names.ts";
 import {
   addressTier,
   bodyBytesMax,

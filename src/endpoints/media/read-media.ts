@@ -12,7 +12,7 @@ import type { SpooledContent } from "../../platform/spool/spool.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { formMembers } from "./form-members.ts";
 import { withStoredUploads } from "./stored-uploads.ts";
-import { modelInPath } from "../inference/path-model.ts";
+import { modelInPath } from "../inference/request-names.ts";
 import { inferenceHeaders } from "../inference/request-headers.ts";
 
 /** The request headers of calls that make something. */

@@ -1,6 +1,18 @@
 import { type Clock, systemClock } from "../../platform/kernel/clock.ts";
 import { type Passing, PassingSet } from "../../platform/kernel/passing-set.ts";
 
+/**
+ * The time that a body may take: these milliseconds, plus its length divided by this rate. Of what
+ * its bytes earn, a client can save up at most `savedMsMax`, so that a fast start does not buy
+ * minutes of silence.
+ */
+export const graceMs = 10_000;
+export const bytesPerSecondMin = 32 * 1024;
+export const savedMsMax = 20_000;
+
+/** Returns the milliseconds that bytes of a body have earned. */
+export const earnedMs = (bytes: number): number => (bytes / bytesPerSecondMin) * 1000;
+
 /** A wait for a body, or for a part of it. */
 export interface BodyWait extends Passing {
   /** When the wait has taken too long, on the clock of lived time. */

@@ -1,14 +1,4 @@
-/**
- * The time that a body may take: these milliseconds, plus its length divided by this rate. Of what
- * its bytes earn, a client can save up at most `savedMsMax`, so that a fast start does not buy
- * minutes of silence.
- */
-export const graceMs = 10_000;
-export const bytesPerSecondMin = 32 * 1024;
-export const savedMsMax = 20_000;
-
-/** Returns the milliseconds that bytes of a body have earned. */
-export const earnedMs = (bytes: number): number => (bytes / bytesPerSecondMin) * 1000;
+import { earnedMs, graceMs, savedMsMax } from "./body-deadlines.ts";
 
 /** How long a body that is read in pieces may still take. Times are of any one clock. */
 export class BodyPace {

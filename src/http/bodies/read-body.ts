@@ -14,10 +14,17 @@ import {
   isDeeperThan,
 } from "../../platform/kernel/json/json-scanner.ts";
 import { withinTime } from "../../platform/kernel/time/within-time.ts";
-import { bodyDeadlines, type BodyWait } from "./body-deadlines.ts";
+import {
+  bodyDeadlines,
+  type BodyWait,
+  bytesPerSecondMin,
+  earnedMs,
+  graceMs,
+  savedMsMax,
+} from "./body-deadlines.ts";
 import type { BodyMemoryShare } from "./body-memory.ts";
 import type { HttpRequest, ServedRequest } from "../served-request.ts";
-import { graceMs, bytesPerSecondMin, savedMsMax, earnedMs, BodyPace } from "./body-pace.ts";
+import { BodyPace } from "./body-pace.ts";
 
 /**
  * Bounds on the content of a JSON body. Each is many times what any provider takes, and a body

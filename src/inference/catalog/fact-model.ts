@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { levelFields, searchTool } from "../../platform/kernel/models/charged-extras.ts";
-import { dearestPicture } from "../../billing/ledger/media-price.ts";
-import type {
-  PicturePrices,
-  PriceLevel,
-  PriceLevels,
-  PriceRow,
-  PriceVector,
+import {
+  dearestPicture,
+  type PicturePrices,
+  type PriceLevel,
+  type PriceLevels,
+  type PriceRow,
+  type PriceVector,
 } from "../../billing/ledger/price.ts";
 import {
   parseDecimal,

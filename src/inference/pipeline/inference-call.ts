@@ -1,6 +1,6 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Admission } from "../../billing/ledger/hold-rule.ts";
-import type { MediaUse } from "../../billing/ledger/media-price.ts";
+import type { MediaUse } from "../../billing/ledger/price.ts";
 import type { UsagePart } from "../../platform/kernel/usage.ts";
 import type { CatalogModel, Surface, UpstreamRoute } from "../catalog/model.ts";
 import { Affinity } from "../routing/affinity.ts";

@@ -1,5 +1,10 @@
-import { heldMedia, type MediaUse } from "../../billing/ledger/media-price.ts";
-import { chargeFor, effectivePrice, type PriceVector } from "../../billing/ledger/price.ts";
+import {
+  heldMedia,
+  type MediaUse,
+  chargeFor,
+  effectivePrice,
+  type PriceVector,
+} from "../../billing/ledger/price.ts";
 import { nanoFromPico } from "../../platform/kernel/money.ts";
 import type { KeyUse } from "../../byok/provider-key-usage.ts";
 import { isFreeRoute, type CatalogModel, type UpstreamRoute } from "../catalog/model.ts";

@@ -1,7 +1,11 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { heldMedia, type MediaUse } from "../../../src/billing/ledger/media-price.ts";
-import { chargeFor, type PriceRow } from "../../../src/billing/ledger/price.ts";
+import {
+  heldMedia,
+  type MediaUse,
+  chargeFor,
+  type PriceRow,
+} from "../../../src/billing/ledger/price.ts";
 import { chargedPrice, chargedUsage } from "../../../src/billing/ledger/price-levels.ts";
 import { configuredPriceRow } from "../../../src/inference/catalog/fact-model.ts";
 import {

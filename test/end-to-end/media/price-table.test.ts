@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { heldMedia } from "../../../src/billing/ledger/media-price.ts";
-import { chargeFor, type PriceRow } from "../../../src/billing/ledger/price.ts";
+import { heldMedia, chargeFor, type PriceRow } from "../../../src/billing/ledger/price.ts";
 import { chargedPrice, chargedUsage } from "../../../src/billing/ledger/price-levels.ts";
 import { buildCatalog } from "../../../src/inference/catalog/build-catalog.ts";
 import type { Usage } from "../../../src/platform/kernel/usage.ts";

@@ -23,7 +23,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
 import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
-import { conversationOf } from "../conversation-name.ts";
+import { conversationOf } from "../request-names.ts";
 import { serveResponse, type ResponseServices } from "../tools/responses/serve-response.ts";
 import { responsesReader, withConversation } from "./responses.ts";
 

@@ -1,12 +1,13 @@
 import type { TightHold } from "../../../billing/ledger/hold-rule.ts";
-import { heldMedia, type MediaUse } from "../../../billing/ledger/media-price.ts";
-import { highest, priceAt, toolPrice } from "../../../billing/ledger/price-levels.ts";
 import {
+  heldMedia,
+  type MediaUse,
   effectivePrice,
   unitPrice,
   type PriceRow,
   type PriceVector,
 } from "../../../billing/ledger/price.ts";
+import { highest, priceAt, toolPrice } from "../../../billing/ledger/price-levels.ts";
 import {
   nanoFromPico,
   picoUsdPerNanoUsd,
@@ -19,6 +20,7 @@ import type { UpstreamDialect } from "../../dialects/dialect.ts";
 import { extrasOf, mostCalls, type SentExtras } from "../../dialects/shared/charged-extras.ts";
 import { upstreamDialects } from "../../dialects/index.ts";
 import type { Candidate } from "../../routing/candidate.ts";
+import type { Execution } from "../execution.ts";
 
 /** Output tokens that a hold starts with where the worst case is too expensive to be held whole. */
 const beginTokens = 4_096;
@@ -328,4 +330,27 @@ export function affordedBy(
 export function costOfTokens(tokens: number, candidate: Candidate, expected: ExpectedUse): NanoUsd {
   const { fixed, perToken } = unitCosts(candidate, { ...expected, choices: 1 });
   return nanoUp(fixed + BigInt(tokens) * perToken);
+}
+
+/**
+ * Returns what a request may use of its candidates. A caller who requires all parameters is not
+ * given a shorter answer than requested.
+ */
+export function expectedUse({
+  call: { requirements },
+  inputTokens,
+  losesNothing,
+}: Pick<Execution, "call" | "inputTokens" | "losesNothing">): ExpectedUse {
+  const { maxOutputTokens, thoughtTokens, thoughtBudget, choices } = requirements;
+  return {
+    inputTokens,
+    maxOutputTokens,
+    thoughtTokens,
+    thoughtBudget,
+    choices,
+    isUncut: requirements.isUncut === true || (losesNothing && maxOutputTokens !== undefined),
+    mayUse: requirements.mayUse && ((part) => requirements.mayUse?.(part) === true),
+    extrasAt: requirements.extrasAt && ((route) => requirements.extrasAt?.(route)),
+    mediaAt: requirements.mediaAt,
+  };
 }

@@ -1,9 +1,21 @@
 import type { Execution } from "../execution.ts";
-import { affordedBy, isFree, isOnOwnKey } from "./hold-ceiling.ts";
-import { unaffordable } from "./hold-refusal.ts";
+import {
+  affordedBy,
+  isFree,
+  isOnOwnKey,
+  expectedUse,
+  hidesThoughts,
+  holdCeiling,
+  isPaid,
+  tightHold,
+  type ExpectedUse,
+} from "./hold-ceiling.ts";
+import { unaffordable, refuse, type Refused } from "./hold-refusal.ts";
 import type { Candidate } from "../../routing/candidate.ts";
-import { expectedUse } from "./expected-use.ts";
-import { type Allowance, HoldSearch } from "./hold-search.ts";
+import type { Budget } from "../../../billing/budgets/budget.ts";
+import type { Reserved, ReserveOutcome } from "../../../billing/ledger/hold-rule.ts";
+import { spendingKeyOf, spendingParentOf } from "../../../identity/keys/caller.ts";
+import { shareOf, tagsOf } from "./request-tags.ts";
 
 /**
  * Holds the amount that the request may cost over all candidates. Where too little is left, only
@@ -53,4 +65,174 @@ export function outputCapFor(execution: Execution, candidate: Candidate): number
       reason: "insufficient_balance",
     });
   return tokens < askedTokens ? tokens : undefined;
+}
+
+/** The amount that a request may use, where its worst case was too expensive to be held whole. */
+export interface Allowance {
+  /**
+   * The amount held, and the amount that the balance and the limits could have paid at admission.
+   */
+  heldNano: bigint;
+  freeNano: bigint;
+  /**
+   * Whether the hold grows with the stream. Its cap is then `freeNano`; otherwise it is `heldNano`.
+   */
+  grows: boolean;
+  /**
+   * The amount left under the limits that count the caller's own provider keys; undefined where
+   * there is no such limit.
+   */
+  byokNano: bigint | undefined;
+}
+
+/** Returns whether a candidate counts against neither credits nor limits. */
+const isUncounted = (candidate: Candidate): boolean => isFree(candidate) && !isOnOwnKey(candidate);
+
+/**
+ * Filters of the candidates that remain when too little is left to hold for all of them, from least
+ * to most restrictive. The first keeps all of them.
+ */
+const fallbackPolicies: readonly (((candidate: Candidate) => boolean) | undefined)[] = [
+  undefined,
+  isFree,
+  isUncounted,
+];
+
+/** The candidates that one try holds for, and the most that they may cost. */
+interface HoldTry {
+  affordable: readonly Candidate[];
+  expected: ExpectedUse;
+  grows: boolean;
+  ceilingNano: bigint;
+  byokNano: bigint;
+}
+
+/** Tries one policy after another, until a hold is taken or none of them may serve. */
+class HoldSearch {
+  /** Whether a hold was taken or the request refused. */
+  isOver = false;
+  /** The refusal, which rejects; undefined where a hold was taken or the refusal was thrown. */
+  refusal: Promise<void> | undefined;
+  private readonly execution: Execution;
+  private policy = 0;
+  /** Why the policy before the present one held nothing; undefined for the first. */
+  private previous: Refused | undefined;
+  private tried: HoldTry;
+
+  constructor(execution: Execution) {
+    this.execution = execution;
+    this.tried = this.nextTry();
+  }
+
+  /** Asks the ledger for a hold for the candidates that the present policy lets serve. */
+  reserve(): ReserveOutcome | Promise<ReserveOutcome> {
+    const { deps, call } = this.execution;
+    const { key, workspace } = call.caller;
+    const { affordable, expected, grows, ceilingNano, byokNano } = this.tried;
+    const paid = affordable.filter(isPaid);
+    const share =
+      ceilingNano > 0n ? shareOf(call, { ledger: deps.ledger, candidates: paid }) : undefined;
+    const { keyId, keyLimit, countsByok } = spendingKeyOf(key);
+    return deps.ledger.reserve({
+      holdId: call.generationId,
+      workspaceId: workspace.id,
+      ceilingNano,
+      byokNano,
+      tight: () => tightHold(affordable, { expected, grows, counts: isPaid }),
+      byokTight: () => tightHold(affordable, { expected, grows: false, counts: isOnOwnKey }),
+      keyId,
+      keyLimit,
+      countsByok,
+      parent: spendingParentOf(call.caller),
+      tags: () => tagsOf(call, { ledger: deps.ledger, candidates: paid, share }),
+      admission: call.admission,
+    });
+  }
+
+  /** Does the same where the ledger answers with promises. */
+  async continueAfter(reserving: Promise<ReserveOutcome>): Promise<void> {
+    this.accept(await reserving);
+    while (!this.isOver) this.accept(await this.reserve());
+    await this.refusal;
+  }
+
+  /** Takes the hold, or goes on to what may serve without it. Throws `GatewayError`. */
+  accept(outcome: ReserveOutcome): void {
+    const { execution } = this;
+    const { affordable, expected, grows, ceilingNano, byokNano } = this.tried;
+    if (outcome.ok) {
+      if (ceilingNano > 0n) execution.balanceAtAdmissionNano = outcome.balanceNano;
+      execution.candidates = affordable;
+      execution.allowance = allowanceOf(outcome, { ceilingNano, byokNano, grows });
+      this.isOver = true;
+      return;
+    }
+    const refused = { ...outcome, expected };
+    const others = outcome.budget === undefined ? [] : notCountedBy(outcome.budget, affordable);
+    if (others.length > 0) execution.candidates = others;
+    else if (outcome.reason === "exists") return this.refuseWith(refused);
+    else {
+      this.policy += 1;
+      this.previous = refused;
+    }
+    this.goOn();
+  }
+
+  /** Prepares the next try; refuses where the first candidate may not serve in it. */
+  private goOn(): void {
+    const mayServe = fallbackPolicies[this.policy];
+    const [first] = this.execution.candidates;
+    const mayGoOn = first !== undefined && mayServe?.(first) === true;
+    if (this.previous !== undefined && !mayGoOn) this.refuseWith(this.previous);
+    else this.tried = this.nextTry();
+  }
+
+  private refuseWith(refused: Refused): void {
+    this.isOver = true;
+    this.refusal = refuse(this.execution, refused);
+  }
+
+  private nextTry(): HoldTry {
+    const { call, candidates } = this.execution;
+    const mayServe = fallbackPolicies[this.policy];
+    const affordable = mayServe === undefined ? candidates : candidates.filter(mayServe);
+    const expected = expectedUse(this.execution);
+    return {
+      affordable,
+      expected,
+      grows:
+        call.requirements.stream &&
+        expected.isUncut !== true &&
+        !affordable.some((candidate) => hidesThoughts(candidate, call.requirements)),
+      ceilingNano: call.unbilled ? 0n : holdCeiling(affordable, expected),
+      byokNano: holdCeiling(affordable, expected, isOnOwnKey),
+    };
+  }
+}
+
+/**
+ * Returns the candidates that a model's or provider's budget does not count; none where it counts
+ * all of them.
+ */
+function notCountedBy(
+  { scope, subject }: Budget,
+  candidates: readonly Candidate[],
+): readonly Candidate[] {
+  if (scope !== "model" && scope !== "provider") return [];
+  const subjectOf = ({ model, route }: Candidate): string =>
+    scope === "model" ? model.id : route.provider.id;
+  return candidates.filter((candidate) => !isPaid(candidate) || subjectOf(candidate) !== subject);
+}
+
+/**
+ * Returns the allowance of a request; undefined where the worst case is held whole and nothing has
+ * to be lowered.
+ */
+function allowanceOf(
+  { heldNano, freeNano, byokHeldNano }: Reserved,
+  { ceilingNano, byokNano, grows }: { ceilingNano: bigint; byokNano: bigint; grows: boolean },
+): Allowance | undefined {
+  if (heldNano === ceilingNano && (byokHeldNano === undefined || byokHeldNano === byokNano))
+    return undefined;
+  return { heldNano, freeNano, grows, byokNano: byokHeldNano };
 }

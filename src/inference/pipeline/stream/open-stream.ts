@@ -1,5 +1,14 @@
-import { failureOf, type FailureWithUsage } from "../attempt.ts";
-import type { Execution, ServedBytes, ServedStream } from "../execution.ts";
+import { failureOf, type FailureWithUsage, attemptRecord } from "../attempt.ts";
+import {
+  type Execution,
+  type ServedBytes,
+  type ServedStream,
+  fallbackOf,
+  joinLosses,
+  noteSession,
+  type AdaptedRequest,
+  windowTokensOf,
+} from "../execution.ts";
 import { exceptionFormOf } from "../adapt.ts";
 import { noteKeyServed } from "../credentials/provider-credentials.ts";
 import { type BytesDecoder, RelayedBytes } from "./relayed-bytes.ts";
@@ -8,7 +17,26 @@ import type { EventDecoder } from "../../upstream/sse-decoder.ts";
 import { openEventStream } from "../../upstream/event-stream-decoder.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import { emptyAnswer, UpstreamFailure } from "../../upstream/upstream-failure.ts";
-import { type SentStream, OpenedStream } from "./opened-stream.ts";
+import type { AttemptRecord } from "../../../insights/generation-record.ts";
+import { type AnswerKeeper, freeKept, keepContent, keptSinceMs } from "../keep-content.ts";
+import { KeptFrames } from "./kept-frames.ts";
+import type { Adapter } from "../inference-call.ts";
+import {
+  type EndedStream,
+  RelayedStream,
+  type RelayedStreamOptions,
+  type RelayServices,
+} from "./relayed-stream.ts";
+import { metadataText } from "../answer-metadata.ts";
+import type { Candidate } from "../../routing/candidate.ts";
+import { routingTrail } from "../plan-call.ts";
+import { settle, type Settled, type Settlement } from "../settle.ts";
+import { OutputWatch } from "../hold/output-watch.ts";
+import { asStreamError } from "../failure-error.ts";
+import type { MeteredUsage } from "../../canonical/response.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { ModelFallback } from "../../dialects/shared/gateway-facts.ts";
+import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
 
 /** Opens a stream up to its first content, or returns the failure that came in its place. */
 export async function openStream(
@@ -138,3 +166,238 @@ async function readRest(response: UpstreamResponse, head: Uint8Array[]): Promise
   }
   return Buffer.concat(head).toString("utf8");
 }
+
+/** A streamed request that a candidate has answered. */
+export interface SentStream extends AdaptedRequest {
+  candidate: Candidate;
+  response: UpstreamResponse;
+  /** When it was sent, in milliseconds of the monotonic clock. */
+  startedMs: number;
+}
+
+/** The state of a stream from its head until it is settled. */
+class OpenedStream {
+  private readonly execution: Execution;
+  private readonly sent: Omit<SentStream, "adapter">;
+  /** The parts of the request that the upstream was not sent. */
+  private readonly losses: readonly Loss[];
+  /** The attempts of the request, ending with the one that serves it. */
+  private readonly attempts: AttemptRecord[];
+  private readonly attempt: AttemptRecord;
+  private readonly fallback: ModelFallback | undefined;
+  private firstContentMs: number | null = null;
+  /** Ends an answer that its hold does not pay for; undefined where it costs no credits. */
+  private readonly watch: OutputWatch | undefined;
+  /** Takes in what the client is sent; undefined where contents are not kept. */
+  readonly keeper: AnswerKeeper | undefined;
+  private isCharged = false;
+
+  /** `bytesType` is the media type of an answer of bytes. */
+  constructor(execution: Execution, { adapter, ...sent }: SentStream, bytesType?: string) {
+    this.execution = execution;
+    this.sent = sent;
+    this.losses = adapter.losses;
+    this.attempt = attemptRecord(sent.candidate, {
+      status: sent.response.status,
+      outcome: "served",
+      reason: null,
+      durationMs: 0,
+    });
+    this.attempts = execution.failed.map(({ record }) => record);
+    this.attempts.push(this.attempt);
+    this.fallback = fallbackOf(execution, sent.candidate, this.attempts);
+    this.watch = OutputWatch.of(execution, sent);
+    const { deps, call } = execution;
+    if (call.keptForm !== undefined) this.keeper = call.keptForm.keeperOf(bytesType);
+    else if (keptSinceMs(deps, call) !== undefined)
+      this.keeper = new KeptFrames(deps.contents?.mediaBytesMax ?? 0);
+  }
+
+  /** Returns the stream as the client pulls it. */
+  relayed(decoder: EventDecoder | undefined, adapter: Adapter): RelayedStream {
+    return new RelayedStream(this.options(decoder), this.relayOf(adapter));
+  }
+
+  /**
+   * Releases the conversation that the request sent, unless its contents are kept, or prices of its
+   * parts are asked for as its hold grows.
+   */
+  releaseConversation(): void {
+    const { keeper, execution } = this;
+    if (keeper === undefined && execution.allowance === undefined)
+      execution.call.releaseConversation?.();
+  }
+
+  /** Apart from the other functions of the stream, which would keep the adapter in memory. */
+  private relayOf(adapter: Adapter): (services: RelayServices) => StreamRelay {
+    const {
+      fallback,
+      execution: { call, inputTokens },
+      sent: { candidate },
+    } = this;
+    return (services) =>
+      adapter.createRelay({
+        ...services,
+        shown: { id: call.shownId, model: candidate.model.id },
+        inputTokens,
+        windowTokens: windowTokensOf(candidate),
+        fallback,
+      });
+  }
+
+  private options(decoder: EventDecoder | undefined): RelayedStreamOptions {
+    const { execution, sent } = this;
+    const { deps } = execution;
+    const { candidate } = sent;
+    return {
+      response: sent.response,
+      decoder,
+      drainOnCancel: deps.disconnect === "drain",
+      keepAlive: deps.keepAlive,
+      guard: this.watch,
+      ...(this.keeper !== undefined && { onFrames: this.keeper.add.bind(this.keeper) }),
+      onFirstContent: () => this.noteFirstContent(),
+      settle: (metered, end) => this.settle(metered, end),
+      metadataText: (settled, answerLosses) => this.metadataText(settled, answerLosses),
+      asError: (failure) =>
+        asStreamError(failure, {
+          deps,
+          attempt: this.attempt,
+          provider: candidate.route.provider,
+        }),
+      onClosed: () => {
+        this.keep();
+        deps.observer.streamClosed();
+      },
+    };
+  }
+
+  noteFirstContent(): void {
+    this.firstContentMs = this.execution.deps.clock.monotonicMs();
+  }
+
+  /** Returns the stream and what accompanies it, once its first content has come. */
+  served(stream: RelayedStream): ServedStream {
+    return { ...this.facts(), kind: "stream", stream };
+  }
+
+  /** Returns what accompanies the answer, once its first content has come. */
+  facts(): Omit<ServedStream, "kind" | "stream"> {
+    const { execution, sent, attempts, fallback } = this;
+    const { candidate, outputCap } = sent;
+    this.attempt.durationMs = hundredths(execution.deps.clock.monotonicMs() - sent.startedMs);
+    return {
+      candidate,
+      losses: this.losses,
+      outputCap,
+      attempts,
+      fallback,
+      timing: this.timing(),
+      sessionMoved: noteSession(execution, candidate),
+      balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
+    };
+  }
+
+  private timing(): ServedStream["timing"] {
+    const { deps, call, firstSendMs } = this.execution;
+    return {
+      startedMs: call.startedMs,
+      firstSendMs,
+      firstContentMs: this.firstContentMs,
+      upstreamEndMs: deps.clock.monotonicMs(),
+    };
+  }
+
+  /** Settles what was consumed. */
+  settle(metered: MeteredUsage, end: EndedStream): Promise<Settled> {
+    const {
+      keeper,
+      execution: { deps, call },
+    } = this;
+    const settlement = this.settlement(metered, end);
+    const settling = settle(deps, settlement);
+    if (keeper === undefined) return settling;
+    return settling.then(
+      (settled) => {
+        this.isCharged = true;
+        return settled;
+      },
+      (error: unknown) => {
+        freeKept(call);
+        throw error;
+      },
+    );
+  }
+
+  /** Keeps the contents of a charged answer, once all of it was given to the client. */
+  keep(): void {
+    const {
+      keeper,
+      isCharged,
+      execution: { deps, call },
+    } = this;
+    if (keeper !== undefined && isCharged)
+      keepContent(deps, { call, streamed: keeper.isEvents }, () => keeper.kept);
+  }
+
+  private settlement(metered: MeteredUsage, { answerLosses, ...end }: EndedStream): Settlement {
+    const { execution, sent, attempt, attempts } = this;
+    const { deps, call } = execution;
+    const { candidate, outputCap } = sent;
+    const timing = this.timing();
+    attempt.durationMs = hundredths(timing.upstreamEndMs - sent.startedMs);
+    if (end.status === "cut") attempt.outcome = "failed";
+    if (end.status === "cancelled") attempt.outcome = "cancelled";
+    deps.observer.attemptEnded(attempt);
+    this.noteHealth(metered, { status: end.status, endMs: timing.upstreamEndMs });
+    return {
+      call,
+      candidate,
+      losses: joinLosses(this.losses, answerLosses),
+      outputCap,
+      routing: routingTrail(execution),
+      metered,
+      attempts,
+      timing,
+      requestedModel: execution.requestedModel,
+      streamed: true,
+      passedCap: this.watch?.hasCut === true,
+      ...end,
+    };
+  }
+
+  private metadataText(settled: Settled, answerLosses: readonly Loss[]): string {
+    return metadataText({
+      call: this.execution.call,
+      candidate: this.sent.candidate,
+      settled,
+      attempts: this.attempts,
+      answerLosses,
+      timing: { ...this.timing(), settledMs: settled.settledMs },
+    });
+  }
+
+  private noteHealth(
+    { usage: { outputTokens = 0 } }: MeteredUsage,
+    { status, endMs }: { status: string; endMs: number },
+  ): void {
+    const { health } = this.execution.deps;
+    const { candidate, startedMs } = this.sent;
+    // Failures of a caller's own key say nothing about the platform's credential.
+    if (candidate.credential !== undefined) return;
+    const providerId = candidate.route.provider.id;
+    if (status === "cut") {
+      health.recordFailure(providerId, candidate.model.id);
+      return;
+    }
+    const firstContentMs = this.firstContentMs ?? endMs;
+    const seconds = Math.max(0.001, (endMs - firstContentMs) / 1000);
+    health.recordSuccess(providerId, {
+      model: candidate.model.id,
+      firstTokenMs: firstContentMs - startedMs,
+      tokensPerSecond: outputTokens / seconds,
+    });
+  }
+}
+
+const hundredths = (milliseconds: number): number => Math.round(milliseconds * 100) / 100;

@@ -9,8 +9,7 @@ import type { OpenedStorageOptions, Storage } from "../storage.ts";
 import { sumTablesOf } from "../sum-reads.ts";
 import { succeedsWithin } from "../../kernel/time/within-time.ts";
 import { DatabaseWorker } from "./database-worker.ts";
-import { SqliteBatchWriter } from "./sqlite-batch-writer.ts";
-import { WriterTurn } from "./writer-turn.ts";
+import { SqliteBatchWriter, newWriterTurn, type WriterTurn } from "./sqlite-batch-writer.ts";
 import { WorkerDialect } from "./worker-dialect.ts";
 import { databaseInUseCode, type OpenRequest } from "./worker-protocol.ts";
 
@@ -25,7 +24,7 @@ export async function openSqlite<Schema>(options: OpenedStorageOptions): Promise
   const threads = {
     writer: new DatabaseWorker(),
     reader: new DatabaseWorker(),
-    turn: new WriterTurn(),
+    turn: newWriterTurn(),
   };
   try {
     await openThreads(threads, options);

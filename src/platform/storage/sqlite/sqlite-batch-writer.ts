@@ -2,7 +2,6 @@ import type { PackedUnit } from "../commit-queue.ts";
 import type { BatchWriter, UnitFailure } from "../group-commit-queue.ts";
 import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
 import { isDatabaseWide, type BatchRefusal } from "./worker-protocol.ts";
-import type { WriterTurn } from "./writer-turn.ts";
 import type { DatabaseWorker } from "./database-worker.ts";
 
 /** Sends batches to the writer's thread, between Kysely's transactions. */
@@ -46,3 +45,51 @@ const failureOf = ([index, message, code]: BatchRefusal): UnitFailure => ({
     ? new StorageUnavailableError(message)
     : new DatabaseError(message, code),
 });
+
+/**
+ * Serialises access to the writer's connection. A transaction spans several messages and holds the
+ * turn. Single statements and batches are one message each, and wait only while a transaction holds
+ * it.
+ */
+class WriterTurn {
+  #held = false;
+  readonly #waiting: { exclusive: boolean; enter: () => void }[] = [];
+
+  /** Resolves when the caller has exclusive use of the connection, until it calls `release`. */
+  acquire(): Promise<void> {
+    return new Promise((resolve) => this.#enter({ exclusive: true, enter: resolve }));
+  }
+
+  /**
+   * Sends one message at once, or when the turn is free. `send` runs inside `release`, so that its
+   * message precedes all that the next transaction sends.
+   */
+  whenFree(send: () => void): void {
+    this.#enter({ exclusive: false, enter: send });
+  }
+
+  /** Admits the callers that wait, in order, up to and including the next transaction. */
+  release(): void {
+    this.#held = false;
+    while (!this.#held) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      this.#held = next.exclusive;
+      next.enter();
+    }
+  }
+
+  #enter(caller: { exclusive: boolean; enter: () => void }): void {
+    if (this.#held) {
+      this.#waiting.push(caller);
+      return;
+    }
+    this.#held = caller.exclusive;
+    caller.enter();
+  }
+}
+
+export type { WriterTurn };
+
+/** Creates the turn of a writer, which nothing holds yet. */
+export const newWriterTurn = (): WriterTurn => new WriterTurn();

@@ -17,7 +17,7 @@ import { StorageUnavailableError } from "../storage-error.ts";
 import { readsSums, type SumTables } from "../sum-reads.ts";
 import { SqliteSumsCompiler } from "./sqlite-sums-compiler.ts";
 import type { DatabaseWorker } from "./database-worker.ts";
-import type { WriterTurn } from "./writer-turn.ts";
+import type { WriterTurn } from "./sqlite-batch-writer.ts";
 import type { QueryRows } from "./worker-protocol.ts";
 
 /** Kysely's SQLite dialect over the two database threads. */

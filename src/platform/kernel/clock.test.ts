@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { LivedTime } from "./lived-time.ts";
+import { livedTimeOf } from "./clock.ts";
 
-test("LivedTime follows the clock, and skips the time before a late beat", () => {
+test("lived time follows the clock, and skips the time before a late beat", () => {
   let nowMs = 0;
-  const time = new LivedTime(() => nowMs);
+  const time = livedTimeOf(() => nowMs);
   const passes = (milliseconds: number): number => {
     nowMs += milliseconds;
     return time.nowMs();
@@ -19,9 +19,9 @@ test("LivedTime follows the clock, and skips the time before a late beat", () =>
   expect(passes(250)).toBe(1_400);
 });
 
-test("LivedTime needs no beats once nothing was read for a minute, and counts that time as lived", () => {
+test("lived time needs no beats once nothing was read for a minute, and counts that time as lived", () => {
   let nowMs = 0;
-  const time = new LivedTime(() => nowMs);
+  const time = livedTimeOf(() => nowMs);
   const beats = (milliseconds: number): boolean => {
     nowMs += milliseconds;
     return time.beat();
