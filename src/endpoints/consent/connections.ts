@@ -12,6 +12,9 @@ import { limitRemaining } from "../keys/llm-key-object.ts";
 import { forOperators, pageFields, pageParameters, pageSchema } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
+/** What connected apps need. */
+type ConnectionDependencies = Pick<Dependencies, "consent" | "directory" | "ledger" | "clock">;
+
 const shared = {
   base: "api",
   counting: "at-door",
@@ -140,7 +143,7 @@ export const listConnections = defineEndpoint({
   description:
     "Members see the apps that they connected. Owners, admins and management keys see all of the workspace.",
   response: listSchema,
-  async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "consent" | "clock">) {
+  async handle(context, deps: ConnectionDependencies) {
     const connections = await deps.consent.connections.list(visibleTo(context.caller));
     await deps.ledger.refresh(context.caller.workspace.id);
     return context.json({
@@ -158,7 +161,7 @@ export const getConnection = defineEndpoint({
   access: { managementScope: "read:connections", session: true },
   summary: "Show a connected app.",
   response: connectionSchema,
-  async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "consent" | "clock">) {
+  async handle(context, deps: ConnectionDependencies) {
     const connection = await visibleConnection(context, deps, context.param("id"));
     await deps.ledger.refresh(connection.workspaceId);
     return context.json(connectionObject(deps, connection));
@@ -199,7 +202,7 @@ export const listAllConnections = defineEndpoint({
     user_id: z.string().optional(),
   }),
   response: () => pageSchema(connectionSchema()),
-  async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "consent" | "clock">) {
+  async handle(context, deps: ConnectionDependencies) {
     const {
       limit,
       offset,

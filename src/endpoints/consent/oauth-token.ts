@@ -18,6 +18,12 @@ import {
   tellGrant,
 } from "./tell-connection.ts";
 
+/** What grants of tokens need. */
+type TokenDependencies = Pick<
+  Dependencies,
+  "directory" | "people" | "consent" | "security" | "clock"
+>;
+
 type Answer = ReturnType<RequestContext["json"]>;
 
 /** Lifetime in milliseconds of an access token that can be refreshed. */
@@ -105,7 +111,7 @@ const noLongerGranted = (): GatewayError =>
 /** Connects an app, and returns its first tokens. */
 async function connect(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+  deps: TokenDependencies,
   { email, ...wanted }: Wanted,
 ): Promise<{ answer: Answer; connection: Connection }> {
   if (!(await mayStillGrant(deps, wanted))) throw noLongerGranted();
@@ -135,7 +141,7 @@ async function connect(
 
 async function byDevice(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+  deps: TokenDependencies,
   { device_code: code, client_id: presented }: TokenRequest,
 ): Promise<Answer> {
   if (!code) throw missing("device_code");
@@ -161,7 +167,7 @@ async function byDevice(
 
 async function byCode(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+  deps: TokenDependencies,
   request: TokenRequest,
 ): Promise<Answer> {
   const {
@@ -210,7 +216,7 @@ async function byCode(
 
 async function byRefreshToken(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+  deps: TokenDependencies,
   request: TokenRequest,
 ): Promise<Answer> {
   const { refresh_token: token, client_id: clientId, resource } = request;
@@ -252,7 +258,7 @@ const grants: Readonly<
     string,
     (
       context: RequestContext<unknown>,
-      deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+      deps: TokenDependencies,
       request: TokenRequest,
     ) => Promise<Answer>
   >
@@ -262,14 +268,12 @@ const grants: Readonly<
   refresh_token: byRefreshToken,
 };
 
-const token = async (
-  context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
-): Promise<Answer> => granted(context, deps, await readOauthBody(context, tokenSchema));
+const token = async (context: RequestContext<unknown>, deps: TokenDependencies): Promise<Answer> =>
+  granted(context, deps, await readOauthBody(context, tokenSchema));
 
 async function granted(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+  deps: TokenDependencies,
   request: TokenRequest,
 ): Promise<Answer> {
   const grant = grants[request.grant_type];
@@ -299,7 +303,7 @@ async function isOfAgent(
 /** Answers devices: agents with 401 where they have to sign in again. */
 async function tokenForDevices(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "directory" | "people" | "security" | "consent" | "clock">,
+  deps: TokenDependencies,
 ): Promise<Answer> {
   const request = await readOauthBody(context, tokenSchema);
   try {

@@ -20,6 +20,12 @@ import type { ToolContext } from "../../mcp/tool.ts";
 import { assert } from "../../platform/kernel/assert.ts";
 import type { Dependencies } from "../dependencies.ts";
 
+/** What the endpoint of MCP needs. */
+type McpDependencies = Pick<
+  Dependencies,
+  "operatorWorkspaceId" | "mcp" | "people" | "counters" | "clock" | "publicUrl"
+>;
+
 /**
  * Returns the operator who gave the calling LLM key an operator's rights, as a session of this
  * person that is not fresh. The rights end with those of the person.
@@ -50,13 +56,7 @@ export async function operatorOf(
   };
 }
 
-async function handle(
-  context: RequestContext<unknown>,
-  deps: Pick<
-    Dependencies,
-    "operatorWorkspaceId" | "people" | "mcp" | "counters" | "clock" | "publicUrl"
-  >,
-): Promise<Answer> {
+async function handle(context: RequestContext<unknown>, deps: McpDependencies): Promise<Answer> {
   checkTransport(context, deps.publicUrl());
   const { caller } = context;
   assert(caller.kind !== "anonymous" && caller.kind !== "session", "the door lets in keys alone");
@@ -87,9 +87,7 @@ async function handle(
 }
 
 /** The MCP server (Model Context Protocol, streamable HTTP, stateless). */
-export const mcp = defineEndpoint<
-  Pick<Dependencies, "operatorWorkspaceId" | "people" | "mcp" | "counters" | "clock" | "publicUrl">
->({
+export const mcp = defineEndpoint<McpDependencies>({
   method: "POST",
   path: "/mcp",
   base: "api",

@@ -105,22 +105,23 @@ interface Place extends Pick<Endpoint<Dependencies>, "path" | "summary"> {
   files?: () => z.ZodRawShape;
 }
 
+/** What requests for pictures need. */
+type ImageDependencies = Pick<
+  Dependencies,
+  | "inference"
+  | "presets"
+  | "directory"
+  | "spool"
+  | "files"
+  | "hostedFiles"
+  | "idempotentAnswers"
+  | "counters"
+  | "clock"
+  | "publicUrl"
+>;
+
 const endpointAt = ({ path, summary, operation, form = "openai", fields, files }: Place) =>
-  defineEndpoint<
-    Pick<
-      Dependencies,
-      | "inference"
-      | "presets"
-      | "directory"
-      | "spool"
-      | "files"
-      | "hostedFiles"
-      | "idempotentAnswers"
-      | "counters"
-      | "clock"
-      | "publicUrl"
-    >
-  >({
+  defineEndpoint<ImageDependencies>({
     method: "POST",
     path,
     base: "api",
@@ -230,19 +231,7 @@ export const imageContent = defineEndpoint<Pick<Dependencies, "hostedFiles">>({
 interface Asked {
   operation: ImageOperation;
   form: ImageRequest["form"];
-  dependencies: Pick<
-    Dependencies,
-    | "inference"
-    | "presets"
-    | "directory"
-    | "spool"
-    | "files"
-    | "hostedFiles"
-    | "idempotentAnswers"
-    | "counters"
-    | "clock"
-    | "publicUrl"
-  >;
+  dependencies: ImageDependencies;
 }
 
 async function answerImages(context: RequestContext, asked: Asked): Promise<Reply> {

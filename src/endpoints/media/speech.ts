@@ -28,22 +28,23 @@ import {
 import { keptAs } from "./keep-media.ts";
 import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
 
+/** What speaking needs. */
+type SpeechDependencies = Pick<
+  Dependencies,
+  | "inference"
+  | "presets"
+  | "directory"
+  | "spool"
+  | "files"
+  | "idempotentAnswers"
+  | "counters"
+  | "clock"
+>;
+
 const names = { names: unreachable } as const;
 
 /** Speaks a text (OpenAI's `POST /audio/speech`). */
-export const audioSpeech = defineEndpoint<
-  Pick<
-    Dependencies,
-    | "inference"
-    | "presets"
-    | "directory"
-    | "spool"
-    | "files"
-    | "idempotentAnswers"
-    | "counters"
-    | "clock"
-  >
->({
+export const audioSpeech = defineEndpoint<SpeechDependencies>({
   method: "POST",
   path: "/audio/speech",
   base: "api",
@@ -77,17 +78,7 @@ export const audioSpeech = defineEndpoint<
 
 async function answerSpeech(
   context: RequestContext,
-  dependencies: Pick<
-    Dependencies,
-    | "inference"
-    | "presets"
-    | "directory"
-    | "spool"
-    | "files"
-    | "idempotentAnswers"
-    | "counters"
-    | "clock"
-  >,
+  dependencies: SpeechDependencies,
 ): Promise<Answer> {
   const sent = await readMedia(context, {
     services: dependencies,

@@ -57,21 +57,22 @@ interface Place extends Pick<Endpoint<Dependencies>, "path" | "summary"> {
   more: () => z.ZodRawShape;
 }
 
+/** What requests to transcribe need. */
+type SoundDependencies = Pick<
+  Dependencies,
+  | "inference"
+  | "presets"
+  | "directory"
+  | "spool"
+  | "files"
+  | "audioBytesMax"
+  | "idempotentAnswers"
+  | "counters"
+  | "clock"
+>;
+
 const endpointAt = ({ path, summary, task, more }: Place) =>
-  defineEndpoint<
-    Pick<
-      Dependencies,
-      | "inference"
-      | "presets"
-      | "directory"
-      | "spool"
-      | "files"
-      | "audioBytesMax"
-      | "idempotentAnswers"
-      | "counters"
-      | "clock"
-    >
-  >({
+  defineEndpoint<SoundDependencies>({
     method: "POST",
     path,
     base: "api",
@@ -112,18 +113,7 @@ export const audioTranslations = endpointAt({
 
 interface Asked {
   task: TranscriptionRequest["task"];
-  dependencies: Pick<
-    Dependencies,
-    | "inference"
-    | "presets"
-    | "directory"
-    | "spool"
-    | "files"
-    | "audioBytesMax"
-    | "idempotentAnswers"
-    | "counters"
-    | "clock"
-  >;
+  dependencies: SoundDependencies;
 }
 
 async function answerTranscription(context: RequestContext, asked: Asked): Promise<Reply> {

@@ -31,6 +31,7 @@ import {
 } from "./page-response.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { submitNewAccount, tokenFormSchema, tokenOf, type Typed } from "./new-account.ts";
+import type { SignInDependencies } from "../session/sign-in-flow.ts";
 
 const joinPath = (token: string): string => `/join?token=${encodeURIComponent(token)}`;
 
@@ -157,13 +158,7 @@ export const submitJoin = defineEndpoint({
   summary: "Accept an invitation (form of the page).",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
-  handle: (
-    context,
-    deps: Pick<
-      Dependencies,
-      "operatorWorkspaceId" | "people" | "security" | "dashboard" | "clock" | "publicUrl"
-    >,
-  ) =>
+  handle: (context, deps: SignInDependencies & Pick<Dependencies, "dashboard">) =>
     submitNewAccount(context, deps, {
       async read(form) {
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
@@ -200,13 +195,7 @@ export const submitAcceptance = defineEndpoint({
   summary: "Accept an invitation with an existing account.",
   rawBody: acceptSchema,
   rawBodyType: formType,
-  async handle(
-    context,
-    deps: Pick<
-      Dependencies,
-      "operatorWorkspaceId" | "people" | "security" | "dashboard" | "clock" | "publicUrl"
-    >,
-  ) {
+  async handle(context, deps: SignInDependencies & Pick<Dependencies, "dashboard">) {
     const form = await readForm(context, deps);
     try {
       const { token, current_password: password, code } = checkBody(acceptSchema, fieldsOf(form));

@@ -8,7 +8,11 @@ import type { Entitlement, NewPerson } from "../../identity/people/sign-up.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { newPersonFields } from "../account/account-fields.ts";
 import { signUpAndIn } from "../session/sign-up.ts";
-import { signInWithPassword, type DelegatedAnswer } from "../session/sign-in-flow.ts";
+import {
+  signInWithPassword,
+  type DelegatedAnswer,
+  type SignInDependencies,
+} from "../session/sign-in-flow.ts";
 import {
   fieldsOf,
   formType,
@@ -45,7 +49,7 @@ export interface Submission {
  */
 async function signUpOrIn(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   { person, entitlement, end }: Submission,
 ) {
   try {
@@ -74,7 +78,7 @@ async function signUpOrIn(
 /** Handles the form of a new account. The browser ends signed in, or sees what is wrong. */
 export async function submitNewAccount(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   {
     read,
     again,
@@ -165,10 +169,7 @@ export const submitClaim = defineEndpoint({
   summary: "Claim the owner account (form of the page).",
   rawBody: tokenFormSchema,
   rawBodyType: formType,
-  handle: (
-    context,
-    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
-  ) =>
+  handle: (context, deps: SignInDependencies) =>
     submitNewAccount(context, deps, {
       async read(form) {
         const { token, ...person } = checkBody(tokenFormSchema, fieldsOf(form));
@@ -257,10 +258,7 @@ export const submitSignUp = defineEndpoint({
   summary: "Create an account (form of the page).",
   rawBody: signUpFormSchema,
   rawBodyType: formType,
-  handle: (
-    context,
-    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
-  ) =>
+  handle: (context, deps: SignInDependencies) =>
     submitNewAccount(context, deps, {
       async read(form) {
         const { token, ...person } = checkBody(signUpFormSchema, fieldsOf(form));

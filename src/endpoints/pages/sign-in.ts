@@ -15,6 +15,7 @@ import {
   signInWithPassword,
   signInWithSecondFactor,
   signOutOf,
+  type SignInDependencies,
 } from "../session/sign-in-flow.ts";
 import {
   codeInput,
@@ -143,10 +144,7 @@ export const submitSignIn = defineEndpoint({
   summary: "Sign in (form of the page).",
   rawBody: signInSchema,
   rawBodyType: formType,
-  async handle(
-    context,
-    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
-  ) {
+  async handle(context, deps: SignInDependencies) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
     try {
@@ -211,10 +209,7 @@ export const submitSecondFactor = defineEndpoint({
   summary: "Submit the second factor (form of the page).",
   rawBody: codeSchema,
   rawBodyType: formType,
-  async handle(
-    context,
-    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
-  ) {
+  async handle(context, deps: SignInDependencies) {
     const form = await readForm(context, deps);
     const returnTo = returnOf(form);
     // A second click may come after the first has signed in.

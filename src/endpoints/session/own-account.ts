@@ -19,6 +19,22 @@ import {
 } from "../account/account-fields.ts";
 import { attemptOf } from "./sign-in-flow.ts";
 
+/** What deletes a user with their keys. */
+type DeletingDependencies = Pick<
+  Dependencies,
+  | "operatorWorkspaceId"
+  | "llmKeys"
+  | "llmKeyEditor"
+  | "managementKeys"
+  | "managementKeyEditor"
+  | "directory"
+  | "people"
+  | "userEditor"
+  | "security"
+  | "consent"
+  | "clock"
+>;
+
 const methodSchema = lazily(() =>
   z.object({
     id: z.string(),
@@ -140,20 +156,7 @@ export async function assertNothingLeft(
  */
 export async function deleteWithKeys(
   context: RequestContext<unknown>,
-  deps: Pick<
-    Dependencies,
-    | "operatorWorkspaceId"
-    | "llmKeys"
-    | "llmKeyEditor"
-    | "managementKeys"
-    | "managementKeyEditor"
-    | "directory"
-    | "people"
-    | "userEditor"
-    | "security"
-    | "consent"
-    | "clock"
-  >,
+  deps: DeletingDependencies,
   { userId, by }: { userId: string; by: string | null },
 ): Promise<ClosedWorkspace[]> {
   await deps.userEditor.find(userId);
@@ -204,24 +207,7 @@ export const deleteAccount = defineEndpoint({
       id: z.string(),
       closed_workspaces: z.array(z.string()),
     }),
-  async handle(
-    context,
-    deps: Pick<
-      Dependencies,
-      | "ledger"
-      | "operatorWorkspaceId"
-      | "llmKeys"
-      | "llmKeyEditor"
-      | "managementKeys"
-      | "managementKeyEditor"
-      | "directory"
-      | "people"
-      | "userEditor"
-      | "security"
-      | "consent"
-      | "clock"
-    >,
-  ) {
+  async handle(context, deps: DeletingDependencies & Pick<Dependencies, "ledger">) {
     const {
       user: { id },
     } = sessionOf(context);

@@ -14,6 +14,12 @@ import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
+/** What signs people in. */
+export type SignInDependencies = Pick<
+  Dependencies,
+  "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl"
+>;
+
 /*
  * Functions for signing in and out that both the JSON endpoints and the pages call. Each checks the
  * origin, counts the attempt, calls Better Auth, and records the outcome. Cookies to set are in the
@@ -64,7 +70,7 @@ export const attemptOf = (context: RequestContext<unknown>, email?: string): Att
 /** Signs in with e-mail and password. Throws the library's refusals, and `rate_limit_exceeded`. */
 export async function signInWithPassword(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   { email, password, rememberMe = true }: { email: string; password: string; rememberMe?: boolean },
 ): Promise<SignInOutcome> {
   const by: Way = { action: "sign-in: password", email };
@@ -83,7 +89,7 @@ export async function signInWithPassword(
 /** Signs in with the second factor, after the password in the same browser. */
 export async function signInWithSecondFactor(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   factor: SecondFactor,
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const email = unsealed(deps, cookieOf(context, stepCookie));
@@ -109,7 +115,7 @@ export async function signInWithSecondFactor(
 /** Signs in with a browser's answer to the options of a passkey. */
 export async function signInWithPasskeyAnswer(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   body: Readonly<Record<string, unknown>>,
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const by: Way = { action: "sign-in: passkey" };
@@ -123,7 +129,7 @@ export async function signInWithPasskeyAnswer(
  */
 export async function finishProviderSignIn(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   provider: string,
 ): Promise<DelegatedAnswer> {
   const by: Way = { action: `sign-in: provider ${provider}` };
@@ -212,7 +218,7 @@ async function attempt(
 
 async function succeeded(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   { by, answer }: { by: Way; answer: DelegatedAnswer },
 ): Promise<SignInOutcome & { kind: "signed-in" }> {
   const { people, clock } = deps;

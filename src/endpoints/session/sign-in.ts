@@ -11,6 +11,7 @@ import {
   finishProviderSignIn,
   signInWithPassword,
   signOutOf,
+  type SignInDependencies,
 } from "./sign-in-flow.ts";
 
 const shared = {
@@ -62,10 +63,7 @@ export const signInByPassword = defineEndpoint({
     "which the account has signed in are not affected by other clients' attempts.",
   body: signInSchema,
   response: () => z.union([signedInSchema, secondFactorSchema()]),
-  async handle(
-    context,
-    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
-  ) {
+  async handle(context, deps: SignInDependencies) {
     const { email, password, remember_me: rememberMe = true } = context.body;
     const { kind, answer } = await signInWithPassword(context, deps, {
       email,
@@ -130,10 +128,7 @@ export const providerCallback = defineEndpoint({
   path: "/api/auth/callback/:provider",
   summary: "Complete signing in at an OpenID provider.",
   redirects: true,
-  async handle(
-    context,
-    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
-  ) {
+  async handle(context, deps: SignInDependencies) {
     return answerWith(
       context,
       await finishProviderSignIn(context, deps, context.param("provider")),

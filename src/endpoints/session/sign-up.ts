@@ -19,6 +19,7 @@ import {
   type DelegatedAnswer,
   type SecondFactor,
   type SignInOutcome,
+  type SignInDependencies,
 } from "./sign-in-flow.ts";
 
 const shared = {
@@ -56,7 +57,7 @@ const signUpSchema = z.object({
  */
 export async function signUpAndIn(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   {
     person,
     entitlement,
@@ -120,10 +121,7 @@ export const signUp = defineEndpoint({
     "address: the account is created when the mailed link is used.",
   body: signUpSchema,
   response: () => z.union([signedInSchema, z.object({ confirmation: z.literal("sent") })]),
-  async handle(
-    context,
-    deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
-  ) {
+  async handle(context, deps: SignInDependencies) {
     const { name, email, password, referral_code: referralCode } = context.body;
     const person = { name, email, password, referralCode };
     const answer = await signUpAndIn(context, deps, {
@@ -235,7 +233,7 @@ export async function joinAsVisitor(
  */
 export async function joinWithPassword(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   { token, password }: { token: string; password: string },
 ): Promise<JoinOutcome> {
   await deps.people.invitations.assertOpen(token);
@@ -249,7 +247,7 @@ export async function joinWithPassword(
 /** Takes the second factor, and accepts. */
 export async function joinWithSecondFactor(
   context: RequestContext<unknown>,
-  deps: Pick<Dependencies, "operatorWorkspaceId" | "people" | "security" | "clock" | "publicUrl">,
+  deps: SignInDependencies,
   { token, factor }: { token: string; factor: SecondFactor },
 ): Promise<JoinOutcome> {
   return joinAfter(context, deps, {
