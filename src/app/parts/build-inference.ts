@@ -7,7 +7,7 @@ import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Security } from "../../access/open-security.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
-import { withWorkspaceNames } from "../../inference/catalog/workspace-names.ts";
+import { withWorkspaceNames } from "../../inference/catalog/names/workspace-names.ts";
 import type {
   InferenceDependencies,
   InferenceObserver,

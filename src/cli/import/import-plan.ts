@@ -4,7 +4,7 @@ import {
   type ConfiguredProvider,
   configuredProviderSchema,
 } from "../../inference/catalog/configured/configured-provider.ts";
-import { makerOfName } from "../../inference/catalog/model-names.ts";
+import { makerOfName } from "../../inference/catalog/names/model-names.ts";
 import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
 import { providerDefinitions } from "../../inference/providers/index.ts";
 import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";

@@ -12,8 +12,8 @@ import type { FactContext } from "./fact-model.ts";
 import { knownModels } from "./known-models.ts";
 import type { CatalogModel, CatalogSnapshot, Provider } from "./model.ts";
 import { routerModels, type ConfiguredRouters } from "./router-models.ts";
-import { familiesOf, vendorNames } from "./vendor-names.ts";
-import { UnknownModels } from "./unknown-models.ts";
+import { familiesOf, vendorNames } from "./names/vendor-names.ts";
+import { UnknownModels } from "./names/unknown-models.ts";
 
 /** The sources of a catalog. */
 export interface CatalogOptions {

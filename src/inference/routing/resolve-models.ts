@@ -2,7 +2,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
 import { routerId } from "../catalog/router-models.ts";
 import { type AliasFacts, chooseModels, modelsOfAlias } from "./model-aliases.ts";
-import { familyOf, otherSpellings } from "../catalog/vendor-names.ts";
+import { familyOf, otherSpellings } from "../catalog/names/vendor-names.ts";
 import type { SortKey } from "./provider-preferences.ts";
 
 /** A requested model id: the catalog's model, and the meaning of the suffix shortcuts behind it. */

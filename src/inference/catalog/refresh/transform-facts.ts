@@ -1,7 +1,7 @@
 import { providerDefinitions } from "../../providers/index.ts";
 import type { ProviderDefinition, Surface } from "../../providers/provider-definition.ts";
 import { compareText, type CatalogFacts, type FactRow, type FactPrices } from "../catalog-facts.ts";
-import { readModelName } from "../model-names.ts";
+import { readModelName } from "../names/model-names.ts";
 import { present } from "../model.ts";
 import { mediaModels } from "./media-models.ts";
 import { withVendorExtras } from "./vendor-extras.ts";

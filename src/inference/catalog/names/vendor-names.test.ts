@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { findModel, resolveModel } from "../routing/resolve-models.ts";
-import { buildCatalog } from "./build-catalog.ts";
-import { configuredProviderSchema } from "./configured/configured-provider.ts";
+import { findModel, resolveModel } from "../../routing/resolve-models.ts";
+import { buildCatalog } from "../build-catalog.ts";
+import { configuredProviderSchema } from "../configured/configured-provider.ts";
 
 const pricing = { prompt: "10", completion: "50" };
 const decide = configuredProviderSchema.parse({

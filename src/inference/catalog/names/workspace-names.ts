@@ -1,5 +1,5 @@
-import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
-import type { CatalogSnapshot } from "./model.ts";
+import type { AliasTarget } from "../../../platform/kernel/models/model-alias.ts";
+import type { CatalogSnapshot } from "../model.ts";
 
 /** What the names of a workspace mean; replaced as a whole, never changed in place. */
 type WorkspaceNames = ReadonlyMap<string, AliasTarget>;

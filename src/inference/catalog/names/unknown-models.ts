@@ -1,7 +1,7 @@
-import { providerDefinitions } from "../providers/index.ts";
-import type { ConfiguredPricing } from "./configured/configured-provider.ts";
-import { configurationVersion, configuredPriceRow, priceVersion } from "./fact-model.ts";
-import type { CatalogModel, Provider } from "./model.ts";
+import { providerDefinitions } from "../../providers/index.ts";
+import type { ConfiguredPricing } from "../configured/configured-provider.ts";
+import { configurationVersion, configuredPriceRow, priceVersion } from "../fact-model.ts";
+import type { CatalogModel, Provider } from "../model.ts";
 import { readVendorId } from "./vendor-names.ts";
 
 /**

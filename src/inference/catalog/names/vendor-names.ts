@@ -1,6 +1,6 @@
-import { ownerOf } from "./fact-model.ts";
+import { ownerOf } from "../fact-model.ts";
 import { makerAliases, makerOfName, makersName } from "./model-names.ts";
-import type { CatalogModel } from "./model.ts";
+import type { CatalogModel } from "../model.ts";
 
 /** Matches the end of an id that names a version by its date, or the newest one. */
 const versionEnding = /[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest|default)$/;

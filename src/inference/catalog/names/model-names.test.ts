@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { providerDefinitions } from "../providers/index.ts";
+import { providerDefinitions } from "../../providers/index.ts";
 import { readModelName } from "./model-names.ts";
 
 const read = (provider: string, upstreamModel: string) => {

@@ -1,4 +1,4 @@
-import type { ModelNaming } from "../providers/provider-definition.ts";
+import type { ModelNaming } from "../../providers/provider-definition.ts";
 
 /** Slugs of owners by the other names that vendors and repositories give them, in lower case. */
 export const makerAliases: Readonly<Record<string, string>> = {
