@@ -24,8 +24,8 @@ async function createTemplate(): Promise<string> {
  * Puts a database into a directory that has every migration, and no rows; returns the URL of its
  * storage.
  */
-export async function putMigratedSqlite(directory: string): Promise<string> {
-  const path = join(directory, "test.db");
+export async function putMigratedSqlite(directory: string, name = "test.db"): Promise<string> {
+  const path = join(directory, name);
   copyFileSync(await (template ??= createTemplate()), path);
   return `sqlite:${path}`;
 }

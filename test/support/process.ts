@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Subprocess } from "bun";
-import { programPath } from "./program.ts";
+import { putMigratedSqlite } from "./migrated-sqlite.ts";
+import { isBundled, programPath } from "./program.ts";
 import { TextLog } from "./text-log.ts";
 
 export interface ProcessOptions {
@@ -84,7 +86,7 @@ function killAll(): void {
  */
 export async function startProcess(options: ProcessOptions = {}): Promise<GatewayProcess> {
   const startedMs = performance.now();
-  const { child, stdout, stderr, dataDirectory } = spawn(options);
+  const { child, stdout, stderr, dataDirectory } = spawn(await withDatabase(options));
   await stdout.matches(readyLine).catch(async () => {
     throw new Error(
       `the gateway ended with ${await child.exited} before it was ready:\n${stdout.text}${await stderr.complete}`,
@@ -116,6 +118,28 @@ export async function startProcess(options: ProcessOptions = {}): Promise<Gatewa
   };
 }
 
+/** What makes the gateway's database or its key another one than those of a first start. */
+const otherDatabase = /^(?:DATABASE_URL|SWITCHYARD_(?:DATA_DIR|ENCRYPTION_KEY|SECRETS_KEY))/;
+
+/**
+ * In a whole run, gives a gateway the key and the empty database that its first start would make,
+ * whose migrations take a fifth of that start. Tests of a first start name a directory themselves,
+ * and get none.
+ */
+async function withDatabase(options: ProcessOptions): Promise<ProcessOptions> {
+  const { environment = {}, yaml = "", dataDirectory, command } = options;
+  const isOther = Object.keys(environment).some((name) => otherDatabase.test(name));
+  if (!isBundled || isOther || command !== undefined || dataDirectory !== undefined) return options;
+  if (/^(?:storage|secrets|security|data)\b/m.test(yaml)) return options;
+  const directory = join(temporaryDirectory(), "data");
+  mkdirSync(directory, { mode: 0o700 });
+  await putMigratedSqlite(directory, "switchyard.db");
+  chmodSync(join(directory, "switchyard.db"), 0o600);
+  const key = `${randomBytes(32).toString("base64")}\n`;
+  writeFileSync(join(directory, "encryption.key"), key, { mode: 0o600 });
+  return { ...options, dataDirectory: directory };
+}
+
 /** Runs a gateway that is expected to end by itself. */
 export async function runProcess(options: ProcessOptions = {}): Promise<EndedProcess> {
   const { child, stdout, stderr } = spawn(options);
@@ -143,6 +167,20 @@ export async function killStarting(options: ProcessOptions, afterMs: number): Pr
   await child.exited;
 }
 
+/** Counts of runs after which the engine's second compiler takes code over; 1,000 by default. */
+const laterCompilation = Object.fromEntries(
+  ["AfterWarmUp", "AfterLongWarmUp", "Soon"].map((when) => [
+    `BUN_JSC_thresholdForOptimize${when}`,
+    "30000",
+  ]),
+);
+
+/**
+ * The engine's options of gateways in a whole run: most of them live for some seconds, and compiling
+ * takes a fifth of their start. Gateways of their sources are compiled as users' are.
+ */
+const engineOptions: Readonly<Record<string, string>> = isBundled ? laterCompilation : {};
+
 /** Where a program of the gateway runs: its folder, its data, and all of its variables. */
 interface ProgramPlace {
   workingDirectory: string;
@@ -168,6 +206,7 @@ export function makePlace({
       BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
       PORT: "0",
       SWITCHYARD_DATA_DIR: data,
+      ...engineOptions,
       ...environment,
     },
   };

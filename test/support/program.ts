@@ -14,6 +14,9 @@ export const sourceOf = (program: Program): string => join(sources, `${program}.
 /** Names the variable with the folder of the bundle that `npm test` makes for all its processes. */
 export const bundleVariable = "SWITCHYARD_TEST_PROGRAM";
 
+/** Whether this is a whole run, whose gateways are started from the bundle. */
+export const isBundled = process.env[bundleVariable] !== undefined;
+
 /**
  * Returns the path of a program: that of its bundle in a whole run, which loads in half the time,
  * and otherwise that of its source.
