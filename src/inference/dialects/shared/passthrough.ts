@@ -134,6 +134,14 @@ export interface EventText {
   readonly isBetween: boolean;
 }
 
+/** The texts of events that are taken without being decoded, for one that counts them. */
+export interface CountedTexts {
+  /** The most characters that may be taken. */
+  readonly charactersMax: number;
+  /** Notes what was taken. */
+  note(text: string, said: { isThought: boolean }): void;
+}
+
 /** The options of a relay. */
 export interface RelayOptions {
   /** The id and catalog model that the client sees; the id has its dialect's prefix. */
@@ -161,9 +169,9 @@ export interface RelayOptions {
 export interface StreamRelay {
   /**
    * Takes events from the text itself and returns their frames, as `accept` would for each; an
-   * empty string where the next is for `accept`.
+   * empty string where the next is for `accept`. With `texts`, only what those allow.
    */
-  acceptAlike?(events: EventText): string;
+  acceptAlike?(events: EventText, texts?: CountedTexts): string;
   /**
    * Returns the frames of an event. Only the event that ends the stream returns a promise, since it
    * waits for the settlement; every event of every stream passes here, so others create none

@@ -182,6 +182,12 @@ export class OutputWatch implements StreamGuard {
     if (reader.text.length - reader.position < left) {
       const alike = relay.acceptAlike?.(reader) ?? "";
       if (alike !== "") return this.uncounted(alike);
+    } else {
+      // Each token has a character at least.
+      this.texts.charactersMax = this.tokensLeft(relay);
+      const alike =
+        this.texts.charactersMax > 0 ? relay.acceptAlike?.(reader, this.texts) : undefined;
+      if (alike !== undefined && alike !== "") return alike;
     }
     const event = reader.next();
     if (event === undefined) return undefined;
@@ -191,6 +197,26 @@ export class OutputWatch implements StreamGuard {
     const judge = (isWithin: boolean) => this.judge({ event, said, isWithin }, stream);
     return within instanceof Promise ? within.then(judge) : judge(within);
   }
+
+  /** Returns how many tokens may come for certain; 0 where each event has to be judged. */
+  private tokensLeft(relay: StreamRelay): number {
+    if (this.growing !== undefined || this.isMixed) return 0;
+    if (this.readsLeft <= 0) this.readCount(relay);
+    const { counted, reported } = this;
+    const visible = Math.max(counted.visible, reported.visible);
+    const all = Math.max(visible + counted.thought, reported.total);
+    return Math.min(this.visibleTokens - visible, this.limitTokens - all);
+  }
+
+  /** Counts the texts of events that are not decoded. */
+  private readonly texts = {
+    charactersMax: 0,
+    note: (text: string, { isThought }: { isThought: boolean }): void => {
+      if (this.hasGap) this.floor.resume();
+      this.hasGap = false;
+      this.counted[isThought ? "thought" : "visible"] += this.floor.add(text);
+    },
+  };
 
   private uncounted<Frames>(frames: Frames): Frames {
     this.hasGap = true;

@@ -195,6 +195,17 @@ describe("events whose bytes are kept", () => {
     expect(events.position).toBe(text.length);
   });
 
+  test("are taken as far as their characters are allowed", () => {
+    const text = numbered("four", 2) + numbered("five!", 3);
+    const events = { text, position: 0, isBetween: true };
+    const alike = kept(numbered);
+    const search = { number: 2, keepsText: true, charactersMax: 8 };
+    expect(alike.takeRun(events, search)).toMatchObject({ count: 1, text: "four" });
+    expect(alike.takeRun(events, { ...search, number: 3, charactersMax: 4 })).toBeUndefined();
+    expect(alike.take(events, 4)).toBeUndefined();
+    expect(alike.take(events, 5)).toMatchObject({ text: "five!" });
+  });
+
   test.each([
     ["other bytes", eventOf("x", ',"y":1')],
     ["nothing", ""],

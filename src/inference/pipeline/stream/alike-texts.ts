@@ -33,6 +33,8 @@ export interface RunSearch {
   number?: number | undefined;
   /** Whether the texts themselves are asked for. */
   keepsText: boolean;
+  /** The most characters of texts that are taken; absent means any number. */
+  charactersMax?: number | undefined;
 }
 
 /** The constant texts around the text of an event. */
@@ -119,12 +121,16 @@ export class AlikeTexts<Said extends Spoken> {
     this.isSamePlace = isSamePlace;
   }
 
-  /** Takes the next event where it has the known form; undefined where it has to be decoded. */
-  take(events: EventText): AlikeText<Said> | undefined {
+  /**
+   * Takes the next event where it has the known form and no more characters; undefined where it has
+   * to be decoded.
+   */
+  take(events: EventText, charactersMax = Infinity): AlikeText<Said> | undefined {
     const { form } = this;
     if (form?.proved !== true || !events.isBetween) return undefined;
     const taken = readAlike(form, events);
-    if (taken === undefined || taken.text === "") return undefined;
+    if (taken === undefined || taken.text === "" || taken.text.length > charactersMax)
+      return undefined;
     events.position = taken.end;
     return taken;
   }
@@ -329,7 +335,7 @@ function readAlike<Said extends Spoken>(
 function readRun<Said extends Spoken>(
   { scan, shown, said }: Form<Said>,
   events: EventText,
-  { number, keepsText }: RunSearch,
+  { number, keepsText, charactersMax = Infinity }: RunSearch,
 ): AlikeRun<Said> | undefined {
   const { text: event, position: from } = events;
   scan.begin(events);
@@ -345,7 +351,7 @@ function readRun<Said extends Spoken>(
     const meant = isParsed
       ? parsedText(event.slice(scan.textStart - 1, scan.textEnd + 1))
       : written;
-    if (meant === undefined || meant === "") break;
+    if (meant === undefined || meant === "" || characters + meant.length > charactersMax) break;
     if (keepsText) text += meant;
     if (sent !== undefined) {
       if (sent.isRewritten && meant !== written) written = JSON.stringify(meant).slice(1, -1);

@@ -1,7 +1,12 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { MeteredUsage, SpokenPart, StreamPart } from "../../canonical/response.ts";
-import type { EventText, SseEvent, StreamRelay } from "../../dialects/shared/passthrough.ts";
+import type {
+  CountedTexts,
+  EventText,
+  SseEvent,
+  StreamRelay,
+} from "../../dialects/shared/passthrough.ts";
 import type { AnswerReader } from "../../dialects/shared/stream/answer-reader.ts";
 import type { StreamWriter } from "../../dialects/shared/stream/stream-writer.ts";
 import { AlikeTexts, type RunSearch } from "./alike-texts.ts";
@@ -66,21 +71,27 @@ export class Relay implements StreamRelay {
     return this.reader.metered();
   }
 
-  acceptAlike(events: EventText): string {
-    const { alike, reader, writer } = this;
+  acceptAlike(events: EventText, texts?: CountedTexts): string {
+    const { alike, reader, writer, search } = this;
     if (!reader.canSkip) return "";
     let frames = "";
     if (writer.writeText === undefined) {
-      this.search.number = writer.nextNumber;
-      const run = alike.takeRun(events, this.search);
+      search.number = writer.nextNumber;
+      search.keepsText = reader.keepsTexts || texts !== undefined;
+      search.charactersMax = texts?.charactersMax;
+      const run = alike.takeRun(events, search);
       if (run !== undefined) {
+        texts?.note(run.text, { isThought: isThought(run.said) });
         reader.skipRun(run.said.part, run);
         writer.noteRun?.(run);
         frames = run.frames;
       }
     } else
-      for (let taken = alike.take(events); taken !== undefined; taken = alike.take(events)) {
+      for (;;) {
+        const taken = alike.take(events, texts?.charactersMax);
+        if (taken === undefined) break;
         const part = withText(taken.said.part, taken);
+        texts?.note(taken.text, { isThought: isThought(taken.said) });
         reader.skip(part);
         frames += writer.writeText(part);
       }
@@ -164,6 +175,8 @@ function textAlone(
     ? { text: part.arguments, part }
     : undefined;
 }
+
+const isThought = ({ part }: Said): boolean => part.type === "reasoning-delta";
 
 const isSamePlace = ({ part: one }: Said, { part: other }: Said): boolean =>
   one.type === other.type &&
