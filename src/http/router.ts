@@ -35,6 +35,7 @@ import {
 } from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./bodies/read-body.ts";
 import { patternOf, withoutFinalSlash } from "./final-slash.ts";
+import { meantPath } from "./meant-path.ts";
 import { asksForWebSocket, wrongProtocolOf } from "./sockets/handshake.ts";
 
 /** The dependencies of the router itself. Handlers receive their own. */
@@ -418,15 +419,23 @@ function compileFallback<Dependencies, Caller>(
   // Of pages alone: a path of the API is right or unknown.
   const pages = options.endpoints.filter(({ method, base }) => method === "GET" && base === "root");
   const pathsToGet = patternOf(pages.flatMap(pathsOf));
+  let known: RegExp | undefined;
   const handle: RouteHandler = (request) => {
     const context = newContext(request, options);
     const elsewhere = options.pageElsewhere(context) ?? withoutFinalSlash(context, { pathsToGet });
     if (elsewhere !== undefined) return elsewhere;
     const path = pathOf(request);
-    const encodeError = encoders.get(nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
+    known ??= patternOf([...encoders.keys()]);
+    const meant = meantPath(path, known);
+    const encodeError =
+      encoders.get(meant ?? nearest(encoders.keys(), path) ?? "") ?? encodeContractError;
+    const hint =
+      meant === undefined
+        ? ""
+        : ` Did you mean ${meant}? Then the base URL of the client is wrong.`;
     const error = new GatewayError(
       "not_found",
-      `There is no endpoint ${request.method} ${path}. The list is at /docs.`,
+      `There is no endpoint ${request.method} ${path}.${hint} The list is at /docs.`,
     );
     return errorResponse(error, { context, options, encodeError });
   };

@@ -41,6 +41,30 @@ test.each(["", unknownKey])(
   },
 );
 
+test("a client with another base URL, or with a provider's key, is shown the way", async () => {
+  for (const [path, meant] of [
+    ["/chat/completions", "/v1/chat/completions"],
+    ["/v1/v1/messages", "/v1/messages"],
+  ]) {
+    const lost = await fetch(gateway.origin + path, { method: "POST", body: "{}" });
+    expect(lost.status).toBe(404);
+    expect(at(await lost.json(), "error.message")).toContain(`Did you mean ${meant}?`);
+  }
+  for (const [secret, isForeign] of [
+    ["sk-proj-abcdefabcdef", true],
+    ["sk-svc-v1-nobodynobodynobodynobodynobody", false],
+  ] as const) {
+    const error = await errorOf(
+      await fetch(`${gateway.baseUrl}/chat/completions`, {
+        method: "POST",
+        body: "{}",
+        headers: { authorization: `Bearer ${secret}` },
+      }),
+    );
+    expect(error.message.includes("begin with sk-svc-")).toBe(isForeign);
+  }
+});
+
 test("an unknown model returns 404 that names the model", async () => {
   const error = await errorOf(await chat({ model: "acme/unknown" }));
   expect(error).toMatchObject({
