@@ -1,3 +1,4 @@
+import { brand } from "../platform/kernel/brand.ts";
 import type { RequestHeaders } from "../http/served-request.ts";
 import { RefusedCredentialError } from "./count-request.ts";
 
@@ -41,12 +42,21 @@ export function presentedSecrets(headers: RequestHeaders, inQuery: string | null
 /** Matches the authorization of a request that is signed as AWS requires it. */
 const signature = /^AWS4-/;
 
+/** Returns whether no secret has the form of a key of the gateway, such as where a provider's is sent. */
+const hasForeignKey = (headers: RequestHeaders): boolean =>
+  !presentedSecrets(headers, null).some(
+    (secret) =>
+      secret.startsWith(brand.llmKeyFamilyPrefix) || secret.startsWith(brand.managementKeyPrefix),
+  );
+
+const foreignHint = ` Keys of this gateway begin with ${brand.llmKeyFamilyPrefix}; a key of a provider is not one of them.`;
+
 /** Builds the refusal of a request with these headers, whose secrets are no valid key. */
 export function invalidKey(headers: RequestHeaders): RefusedCredentialError {
   const isSigned = signature.test(headers.get("authorization") ?? "");
   const message = isSigned
     ? "Signatures of AWS (SigV4) are not read here. Send a key of the gateway as `Authorization: Bearer`: Amazon's clients take it " +
       "from AWS_BEARER_TOKEN_BEDROCK, Anthropic's as `apiKey` or `api_key`."
-    : "The API key is not valid: it is unknown, revoked, disabled or expired.";
+    : `The API key is not valid: it is unknown, revoked, disabled or expired.${hasForeignKey(headers) ? foreignHint : ""}`;
   return new RefusedCredentialError("invalid_api_key", message);
 }
