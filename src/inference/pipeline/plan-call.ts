@@ -303,6 +303,21 @@ const permissionRules: ReadonlySet<string> = new Set([
   "allowed_models",
 ]);
 
+/** The most providers that an error names. */
+const namedMax = 3;
+
+/** Says which keys the gateway lacks, and how they are added. */
+function lackingKeys(leftOut: PlanTrail["leftOut"]): string {
+  const providers = [...new Set(leftOut.map(({ provider }) => provider))];
+  const further = providers.length - namedMax;
+  const named =
+    providers.slice(0, namedMax).join(", ") + (further > 0 ? ` or ${further} more` : "");
+  return (
+    `: the gateway has no key of ${named}. The operator starts it with one, such as OPENAI_API_KEY; a workspace adds its own with ` +
+    "POST /auth/byok. GET /models lists what can be called"
+  );
+}
+
 /** Builds the error of a request that no candidate can serve. */
 export function noRoute({ ids, leftOut, emptiedBy, unpriced }: PlanTrail): GatewayError {
   if (unpriced !== undefined) return unpricedError(unpriced, ids);
@@ -313,11 +328,13 @@ export function noRoute({ ids, leftOut, emptiedBy, unpriced }: PlanTrail): Gatew
     : emptiedBy !== undefined && permissionRules.has(emptiedBy)
       ? "forbidden"
       : "no_upstream";
-  const rules = [...new Set(leftOut.map(({ rule }) => rule))].join("; ");
+  const rules = [...new Set(leftOut.map(({ rule }) => rule))];
   const why =
-    rules === ""
+    rules.length === 0
       ? ": no provider offers it here"
-      : ` under these conditions (left out by: ${rules})`;
+      : rules.every((rule) => rule === notServable)
+        ? lackingKeys(leftOut)
+        : ` under these conditions (left out by: ${rules.join("; ")})`;
   return new GatewayError(code, `No provider can serve ${ids.join(", ")}${why}.`, {
     param: "model",
     metadata: { left_out: leftOut.slice(0, 20).map(({ provider, rule }) => ({ provider, rule })) },

@@ -245,7 +245,7 @@ export interface RowSources {
 }
 
 /** The rule that is reported for routes that no credential serves. */
-export const notServable = "not servable with a platform credential";
+export const notServable = "the gateway has no key for it";
 
 /** Cached by model: models are never changed in place, and live as long as their catalog. */
 const knownRows = new WeakMap<CatalogModel, ModelRows & RowSources>();

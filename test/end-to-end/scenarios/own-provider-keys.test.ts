@@ -97,10 +97,9 @@ for (const stream of [false, true]) {
       status: 402,
       code: "insufficient_balance",
     });
-    expect(await errorOf(await chat({ stream, ...solo }, strangersLlmKey))).toMatchObject({
-      status: 404,
-      code: "no_upstream",
-    });
+    const keyless = await errorOf(await chat({ stream, ...solo }, strangersLlmKey));
+    expect(keyless).toMatchObject({ status: 404, code: "no_upstream" });
+    expect(keyless.message).toContain("the gateway has no key of solo. The operator starts it");
     expect(keysSent()).toEqual([]);
     await add(second, {}, strangersKey);
     const response = await chat({ stream }, strangersLlmKey);
