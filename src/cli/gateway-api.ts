@@ -53,6 +53,8 @@ export class GatewayApi {
       ...(body === undefined ? {} : { body }),
     });
     if (response.ok) return response;
+    if (response.status === 401 && this.secret === undefined)
+      throw new CommandError("this command needs a key: set SWITCHYARD_KEY, or send --key");
     throw new CommandError(`${method} ${path} was refused: ${await refusalText(response)}`);
   }
 

@@ -122,6 +122,11 @@ describe("the command beside a running gateway", () => {
       stderr: expect.stringContaining("401"),
     });
     expect(await runCommand(["keys", "revoke", "laptop"], online())).toMatchObject({ exitCode: 1 });
+    const environment = { SWITCHYARD_URL: gateway.url };
+    expect(await runCommand(["ask", "Hello"], { environment })).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("set SWITCHYARD_KEY"),
+    });
   });
 
   test("grants credits to the only workspace and exports it without secrets", async () => {
