@@ -55,11 +55,9 @@ const emailsField = z
 const actionField = z.enum(budgetActions, `must be one of ${budgetActions.join(", ")}`);
 const webhookField = plainText(2_000).min(1).nullable();
 
+const scopeProblem = `must be one of ${budgetScopes.join(", ")}, or tag: with a name`;
 const scopeField = z
-  .union(
-    [z.enum(budgetScopes), z.string().regex(tagScopePattern)],
-    `must be one of ${budgetScopes.join(", ")}, or tag: with a name`,
-  )
+  .union([z.enum(budgetScopes), z.string().regex(tagScopePattern, scopeProblem)], scopeProblem)
   .transform((scope) => scope as BudgetScope);
 
 /** The time zone of a budget: null where it is UTC. */

@@ -137,7 +137,7 @@ const isObject = (value: unknown): boolean =>
 
 function slugOf({ slug }: Body): string {
   if (slugField.safeParse(slug).success) return slug as string;
-  const message = `slug is required: lower-case letters, digits and dashes, no dash first, at most ${slugCharactersMax} characters.`;
+  const message = `slug must consist of lower-case letters, digits and dashes, no dash first, of at most ${slugCharactersMax} characters.`;
   throw new GatewayError("invalid_slug", message, { param: "slug" });
 }
 

@@ -95,7 +95,7 @@ export const documentsParse = defineEndpoint<Pick<Dependencies, "documents">>({
     const credential = jobs.credentialOf(request.workspaceId);
     if (credential === undefined) {
       const message =
-        "Documents are parsed on your own provider key. Save one for a provider that parses documents.";
+        "Documents are parsed on your own provider key. Save one for a provider that parses documents with POST /auth/byok.";
       throw new GatewayError("byok_required", message);
     }
     const outcome = await jobs.parse(request);

@@ -80,7 +80,7 @@ const shownFile = ({ request }: FileContext, file: FileRecord) =>
 function openaiFields(fields: ReceivedForm["fields"], nowMs: number) {
   const purpose = filePurposes.find((each) => each === fields.get("purpose"));
   if (purpose === undefined)
-    throw badField("purpose", `is required: one of ${filePurposes.join(", ")}.`);
+    throw badField("purpose", `must be one of ${filePurposes.join(", ")}.`);
   const anchor = fields.get("expires_after[anchor]");
   if (anchor !== undefined && anchor !== "created_at")
     throw badField("expires_after[anchor]", "must be created_at.");
