@@ -102,6 +102,20 @@ test("a pending close of an idle connection is detected before a request is writ
 });
 
 test.each([
+  ["the same connection after a quiet minute", 60_000, 1],
+  ["another one after a minute and a half", 91_000, 2],
+])("a request takes %s", async (_, quietMs, connections) => {
+  const upstream = await startFaultUpstream();
+  ends.push(() => upstream.stop());
+  const { clock, post } = startClient();
+  const url = `${upstream.baseUrl}/chat/completions`;
+  expect(await post(url)).toBe(200);
+  clock.advance(quietMs);
+  expect(await post(url)).toBe(200);
+  expect(upstream.connectionCount).toBe(connections);
+});
+
+test.each([
   ["ASCII, joined to its head", '{"a":"plain"}'],
   ["other text, joined to its head", '{"a":"über 日本"}'],
   ["ASCII, more than a socket takes at once", `{"a":"${"plain ".repeat(2_000_000)}"}`],

@@ -311,7 +311,12 @@ const isStored = (part: BodyPart): part is StoredContent =>
 const lengthOf = (part: Uint8Array | StoredContent): number =>
   isStored(part) ? part.size : part.byteLength;
 
-const idleDefaultMs = 30_000;
+/**
+ * Milliseconds that an idle connection is trusted where its upstream announces no shorter time: a
+ * request after a quiet minute does without another handshake. Go's client waits as long (`net/http`,
+ * `DefaultTransport`), and networks that forget connections in silence wait for minutes.
+ */
+const idleDefaultMs = 90_000;
 const idleConnectionsPerPlaceMax = 1_024;
 
 /** Keeps idle connections by place, newest first, and opens new ones where none is idle. */
