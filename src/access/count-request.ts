@@ -180,6 +180,7 @@ function tell(
       tier: tier.id,
       limit: tier.perMinute,
       windowSeconds: 60,
+      isOfKey: hasLimit(caller, tier.perMinute),
     });
   }
   if (fullTokens !== undefined) throw tooManyTokens(fullTokens);
@@ -194,6 +195,11 @@ function tell(
   });
 }
 
+/** Returns whether a number of requests a minute is a key's own limit, or that of its parent. */
+const hasLimit = (caller: CountedRequest["caller"], perMinute: number): boolean =>
+  caller.kind === "llm-key" &&
+  [caller.key, caller.parent].some((key) => key?.rateLimitPerMinute === perMinute);
+
 function tooMany(
   code: "ip_rate_limit_exceeded" | "rate_limit_exceeded",
   {
@@ -201,12 +207,22 @@ function tooMany(
     limit,
     windowSeconds,
     retryAfterSeconds = 60,
-  }: { tier: string; limit: number; windowSeconds: number; retryAfterSeconds?: number },
+    isOfKey = false,
+  }: {
+    tier: string;
+    limit: number;
+    windowSeconds: number;
+    retryAfterSeconds?: number;
+    isOfKey?: boolean;
+  },
 ): GatewayError {
   const span = windowSeconds < 3600 ? `${windowSeconds} seconds` : `${windowSeconds / 3600} hours`;
   return new GatewayError(
     code,
-    `More than ${limit} requests came within ${span} (tier ${tier}). Wait and send fewer.`,
+    `More than ${limit} ${limit === 1 ? "request" : "requests"} came within ${span} ` +
+      (isOfKey
+        ? "(the key's rate_limit). Wait and send fewer, or raise it with PATCH /keys/{hash}."
+        : `(tier ${tier}). Wait and send fewer.`),
     {
       // The contract's figure for a window of 60 seconds. A window of hours reports when it has
       // room again.

@@ -54,9 +54,12 @@ const foreignHint = ` Keys of this gateway begin with ${brand.llmKeyFamilyPrefix
 /** Builds the refusal of a request with these headers, whose secrets are no valid key. */
 export function invalidKey(headers: RequestHeaders): RefusedCredentialError {
   const isSigned = signature.test(headers.get("authorization") ?? "");
+  const isEmpty = presentedSecrets(headers, null).every((secret) => secret === "");
   const message = isSigned
     ? "Signatures of AWS (SigV4) are not read here. Send a key of the gateway as `Authorization: Bearer`: Amazon's clients take it " +
       "from AWS_BEARER_TOKEN_BEDROCK, Anthropic's as `apiKey` or `api_key`."
-    : `The API key is not valid: it is unknown, revoked, disabled or expired.${hasForeignKey(headers) ? foreignHint : ""}`;
+    : isEmpty
+      ? "The authorization has no key. Send one as `Authorization: Bearer <key>`; a variable that it is read from may be empty."
+      : `The API key is not valid: it is unknown, revoked, disabled or expired.${hasForeignKey(headers) ? foreignHint : ""}`;
   return new RefusedCredentialError("invalid_api_key", message);
 }

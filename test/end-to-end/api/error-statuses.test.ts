@@ -50,18 +50,25 @@ test("a client with another base URL, or with a provider's key, is shown the way
     expect(lost.status).toBe(404);
     expect(at(await lost.json(), "error.message")).toContain(`Did you mean ${meant}?`);
   }
-  for (const [secret, isForeign] of [
-    ["sk-proj-abcdefabcdef", true],
-    ["sk-svc-v1-nobodynobodynobodynobodynobody", false],
+  for (const [authorization, words] of [
+    ["Bearer sk-proj-abcdefabcdef", "begin with sk-svc-"],
+    [unknownKey, "expired."],
+    ["Bearer ", "has no key"],
+    ["sk-svc-v1-without-bearer", "has no key"],
   ] as const) {
     const error = await errorOf(
       await fetch(`${gateway.baseUrl}/chat/completions`, {
         method: "POST",
         body: "{}",
-        headers: { authorization: `Bearer ${secret}` },
+        headers: { authorization },
       }),
     );
-    expect(error.message.includes("begin with sk-svc-")).toBe(isForeign);
+    expect([authorization, error.status, error.code]).toEqual([
+      authorization,
+      401,
+      "invalid_api_key",
+    ]);
+    expect(error.message).toContain(words);
   }
 });
 

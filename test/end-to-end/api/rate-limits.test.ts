@@ -123,7 +123,9 @@ test("a key's own rate_limit lowers its tier's limit, for this key only", () =>
       gateway.post("/chat/completions", chatRequest(), { headers: slow });
     const statuses = [(await send()).status, (await send()).status, (await send()).status];
     expect(statuses).toEqual([200, 200, 429]);
-    expect((await send()).headers.get("x-ratelimit-limit")).toBe("2");
+    const refused = await errorOf(await send());
+    expect(refused.headers.get("x-ratelimit-limit")).toBe("2");
+    expect(refused.message).toContain("More than 2 requests came within 60 seconds (the key's");
     expect((await paid(gateway)).headers.get("x-ratelimit-limit")).toBe("2400");
   }));
 
