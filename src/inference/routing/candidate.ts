@@ -89,6 +89,9 @@ export interface ProviderFilter {
   partition: "model" | "none";
   maxPromptPicoUsd?: bigint | undefined;
   maxCompletionPicoUsd?: bigint | undefined;
+  /** Of one picture at the size and quality that were asked for, and of a request by itself. */
+  maxImagePicoUsd?: bigint | undefined;
+  maxRequestPicoUsd?: bigint | undefined;
   quantizations?: readonly string[] | undefined;
   zdr?: boolean | undefined;
   denyDataCollection?: boolean | undefined;

@@ -1,4 +1,9 @@
-import { effectivePrice } from "../../billing/ledger/price.ts";
+import {
+  effectivePrice,
+  heldMedia,
+  type MediaUse,
+  type PriceRow,
+} from "../../billing/ledger/price.ts";
 import {
   isFreeRoute,
   dataPolicyOf,
@@ -32,15 +37,31 @@ const rule = (
   keeps: RouteRule["keeps"],
 ): RouteRule => ({ name, applies, keeps });
 
+/** Returns the pico-USD of one picture of a request at a price; undefined where it makes none. */
+function picturePrice(price: PriceRow, { usage, picture }: MediaUse): bigint | undefined {
+  const { outputImages: count = 0, outputImageTokens: tokens } = usage;
+  if (count === 0) return undefined;
+  const made = { outputImages: count, ...(tokens !== undefined && { outputImageTokens: tokens }) };
+  const use = { usage: made, ...(picture !== undefined && { picture }) };
+  return heldMedia(price, { vector: price.base, use }) / BigInt(count);
+}
+
 /**
  * Returns whether a route keeps the price bounds. They bound the price that the request would be
  * charged, in the tier of its input as far as that is known.
  */
 const keepsPrice = (
   { route }: Candidate,
-  { preferences, inputTokens }: RoutingRequest,
+  { preferences, inputTokens, mediaAt }: RoutingRequest,
 ): boolean => {
   if (route.price === undefined) return false;
+  const { maxImagePicoUsd, maxRequestPicoUsd } = preferences;
+  if (maxRequestPicoUsd !== undefined && (route.price.base.request ?? 0n) > maxRequestPicoUsd)
+    return false;
+  if (maxImagePicoUsd !== undefined && mediaAt !== undefined) {
+    const each = picturePrice(route.price, mediaAt(route));
+    if (each !== undefined && each > maxImagePicoUsd) return false;
+  }
   const { inputTokens: prompt, outputTokens: completion } = effectivePrice(
     route.price,
     inputTokens ?? 0,
@@ -88,7 +109,11 @@ export const routeRules: readonly RouteRule[] = [
   ),
   rule(
     "max_price",
-    (filter) => filter.maxPromptPicoUsd !== undefined || filter.maxCompletionPicoUsd !== undefined,
+    (filter) =>
+      filter.maxPromptPicoUsd !== undefined ||
+      filter.maxCompletionPicoUsd !== undefined ||
+      filter.maxImagePicoUsd !== undefined ||
+      filter.maxRequestPicoUsd !== undefined,
     keepsPrice,
   ),
   rule(

@@ -39,7 +39,12 @@ export const providerPreferencesSchema = z.object({
   preferred_min_throughput: cutoffs.nullish(),
   preferred_max_latency: cutoffs.nullish(),
   max_price: z
-    .object({ prompt: decimalText.nullish(), completion: decimalText.nullish() })
+    .object({
+      prompt: decimalText.nullish(),
+      completion: decimalText.nullish(),
+      image: decimalText.nullish(),
+      request: decimalText.nullish(),
+    })
     .nullish(),
 });
 
@@ -75,17 +80,26 @@ const percentiles = [
   ["p99", 0.99],
 ] as const;
 
-function priceBound(value: string | number | null | undefined, param: string): bigint | undefined {
+type WrittenPrice = string | number | null | undefined;
+
+function priceBound(
+  value: WrittenPrice,
+  param: string,
+  unit = "USD per million tokens",
+): bigint | undefined {
   if (value === null || value === undefined) return undefined;
   const bound = picoPerTokenFromUsdPerMillion(value);
   if (bound === undefined || bound < 0n) {
-    throw new GatewayError(
-      "bad_request",
-      `${param} must be a price in USD per million tokens, such as "1.50".`,
-      { param },
-    );
+    const message = `${param} must be a price in ${unit}, such as "1.50".`;
+    throw new GatewayError("bad_request", message, { param });
   }
   return bound;
+}
+
+/** Returns the bound of a price in USD in pico-USD. */
+function usdBound(value: WrittenPrice, param: string): bigint | undefined {
+  const millionth = priceBound(value, param, "USD");
+  return millionth === undefined ? undefined : millionth * 1_000_000n;
 }
 
 /**
@@ -146,6 +160,8 @@ export function providerFilter(written: WrittenPreferences): ProviderFilter {
       preferences.max_price?.completion,
       "provider.max_price.completion",
     ),
+    maxImagePicoUsd: usdBound(preferences.max_price?.image, "provider.max_price.image"),
+    maxRequestPicoUsd: usdBound(preferences.max_price?.request, "provider.max_price.request"),
     quantizations: preferences.quantizations?.map((name) => name.toLowerCase()),
     zdr: preferences.zdr ?? undefined,
     denyDataCollection: preferences.data_collection === "deny",

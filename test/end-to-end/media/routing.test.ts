@@ -99,6 +99,20 @@ test.each<[how: string, members: Record<string, string>]>([
   );
 });
 
+test.each([
+  ["512x512", { image: "0.01" }, 200, "one"],
+  ["512x512", { image: 0.009 }, 404, null],
+  ["1024x1024", { image: 0.05 }, 200, "two"],
+  ["1024x1024", { image: 0.05, request: 0 }, 200, "two"],
+  ["512x512", { image: "cheap" }, 400, null],
+])("%s is bounded by %j", async (size, max_price, status, chain) => {
+  const response = await ask({ model: "acme/pixels:floor", size, n: 2, provider: { max_price } });
+  expect([response.status, response.headers.get("x-service-provider-chain")]).toEqual([
+    status,
+    chain,
+  ]);
+});
+
 test("a model shows what it makes and what that costs", async () => {
   const response = await gateway.get("/models?category=image");
   const { data } = (await response.json()) as { data: { id: string }[] };
