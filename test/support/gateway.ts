@@ -15,6 +15,8 @@ import { noTracing } from "../../src/platform/telemetry/tracing.ts";
 import { keepDatabaseThreads } from "./kept-threads.ts";
 import { putMigratedSqlite } from "./migrated-sqlite.ts";
 
+keepDatabaseThreads();
+
 export const testLlmKey = "sk-svc-v1-testtesttesttesttesttesttesttest";
 export const testManagementKey = "ak_test_management_key_with_all_scopes";
 
@@ -83,7 +85,6 @@ export async function startGateway(
   changes: Partial<AppSettings> = {},
   tools: Partial<AppTools> = {},
 ): Promise<TestGateway> {
-  keepDatabaseThreads();
   const directory = mkdtempSync(join(tmpdir(), "switchyard-test-"));
   const logLines: string[] = [];
   const metrics = createMetrics();
