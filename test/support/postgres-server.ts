@@ -33,6 +33,20 @@ const account: SpawnOptions = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_
 const withoutFsync = process.argv[3] === "--no-fsync";
 const replicaOfUrl = withoutFsync ? undefined : process.argv[3];
 
+/**
+ * The settings of a server whose data end with the tests: a crash of the machine loses them. It has
+ * hundreds of databases, each of which a worker would visit every minute to tidy up.
+ */
+const thrownAway = [
+  "fsync=off",
+  "full_page_writes=off",
+  "autovacuum=off",
+  "wal_level=minimal",
+  "max_wal_senders=0",
+  "max_wal_size=8GB",
+  "checkpoint_timeout=1h",
+];
+
 const root = mkdtempSync(join(tmpdir(), "switchyard-postgres-"));
 const dataDirectory = join(root, "data");
 let server: ChildProcess | undefined;
@@ -126,8 +140,7 @@ function listen(postgres: string, port: number): Promise<void> {
     "unix_socket_directories=",
     "max_connections=400",
     "lc_messages=C",
-    // A crash of the machine loses the data, which ends with the tests anyway.
-    ...(withoutFsync ? ["fsync=off"] : []),
+    ...(withoutFsync ? thrownAway : []),
   ];
   const flags = [
     "-D",
