@@ -56,7 +56,7 @@ describe("bootstrap variables", () => {
       managementKeys: [{ name: "bootstrap" }],
       transfers: [{ kind: "topup", amount_nano: 10_000_000_000 }],
     });
-    for (const credits of ["10", "25", "0"]) {
+    for (const credits of ["25", "0"]) {
       const later = await startProcess({
         dataDirectory,
         environment: {
@@ -110,17 +110,14 @@ describe("bootstrap variables", () => {
     }
   });
 
-  test("set the plan of the first workspace", async () => {
-    const gateway = await startProcess({
-      environment: { ...bootstrapVariables, SWITCHYARD_BOOTSTRAP_PLAN: "go" },
-    });
-    expect((await recordsIn(gateway.dataDirectory)).workspaces).toMatchObject([{ plan: "go" }]);
-  });
-
-  test("grant credits on the first start that names them", async () => {
+  test("set the plan of the first workspace, and grant credits on the first start that names them", async () => {
     const dataDirectory = temporaryDirectory();
     const { SWITCHYARD_BOOTSTRAP_CREDITS: credits, ...keys } = bootstrapVariables;
-    const first = await startProcess({ dataDirectory, environment: keys });
+    const first = await startProcess({
+      dataDirectory,
+      environment: { ...keys, SWITCHYARD_BOOTSTRAP_PLAN: "go" },
+    });
+    expect((await recordsIn(dataDirectory)).workspaces).toMatchObject([{ plan: "go" }]);
     expect(await getJson(first, "/credits")).toMatchObject({ balance: 0 });
     await first.terminate();
     const second = await startProcess({

@@ -111,7 +111,7 @@ describe("a start", () => {
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
   });
 
-  test("listens on HOST and PORT", async () => {
+  test("listens on HOST and PORT, and prints the public address for clients", async () => {
     const gateway = await startProcess({ environment: { HOST: "0.0.0.0" } });
     expect(gateway.url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
     const { port } = gateway;
@@ -123,16 +123,15 @@ describe("a start", () => {
     for (const link of new Set(links)) expect((await fetch(`${link}/healthz`)).status).toBe(200);
     expect(links.join(" ")).not.toContain("0.0.0.0");
     await gateway.terminate();
-    const again = await startProcess({ environment: { PORT: String(port) } });
-    expect(again.port).toBe(port);
-  });
-
-  test("prints the public address for clients", async () => {
-    const gateway = await startProcess({
-      environment: { SWITCHYARD_PUBLIC_URL: "https://gateway.example.com/" },
+    const again = await startProcess({
+      environment: {
+        PORT: String(port),
+        SWITCHYARD_PUBLIC_URL: "https://gateway.example.com/",
+      },
     });
-    expect(gateway.stdoutLines.at(-1)).toStartWith("switchyard ready http://127.0.0.1:");
-    const example = gateway.stdoutLines.find((line) => line.startsWith(commandStart));
+    expect(again.port).toBe(port);
+    expect(again.stdoutLines.at(-1)).toStartWith("switchyard ready http://127.0.0.1:");
+    const example = again.stdoutLines.find((line) => line.startsWith(commandStart));
     expect(example).toContain("https://gateway.example.com/v1/chat/completions");
   });
 
@@ -183,14 +182,6 @@ describe("a second gateway on the same data", () => {
     expect(refused.stdout).toBe("");
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
   });
-
-  test("starts as soon as the first one was killed", async () => {
-    const directory = temporaryDirectory();
-    const killed = await startProcess({ dataDirectory: directory });
-    await killed.kill9();
-    const next = await startProcess({ dataDirectory: directory });
-    expect((await fetch(`${next.url}/readyz`)).status).toBe(200);
-  });
 });
 
 describe("a second gateway on the same port", () => {
@@ -204,4 +195,10 @@ describe("a second gateway on the same port", () => {
     expect(refused.stderr).toContain(`port ${second.port} is taken by another program`);
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
   });
+});
+
+test("a gateway starts as soon as the one before it on the same data was killed", async () => {
+  await second.kill9();
+  const next = await startProcess({ dataDirectory });
+  expect((await fetch(`${next.url}/readyz`)).status).toBe(200);
 });
