@@ -77,6 +77,13 @@ const quickTools = {
   },
 } satisfies Partial<AppTools>;
 
+const ownerKeys = {
+  llmKey: testLlmKey,
+  managementKey: testManagementKey,
+  creditsNanoUsd: 10_000_000_000n,
+  plan: "enterprise",
+} satisfies AppSettings["bootstrap"];
+
 /**
  * Starts a gateway in this process on a free port, over an empty SQLite database that is removed
  * afterwards.
@@ -98,12 +105,7 @@ export async function startGateway(
       providers: [],
       sandbox: false,
       plans: {},
-      bootstrap: {
-        llmKey: testLlmKey,
-        managementKey: testManagementKey,
-        creditsNanoUsd: 10_000_000_000n,
-        plan: "enterprise",
-      },
+      bootstrap: ownerKeys,
       generationDays: 90,
       logBudgetBytes: 1e10,
       responseDays: 30,
