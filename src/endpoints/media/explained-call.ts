@@ -9,8 +9,8 @@ import { readSpeechRequest } from "../../inference/surfaces/audio/speech-request
 import {
   readTranscriptionRequest,
   soundOf,
-} from "../../inference/surfaces/audio/transcription-request.ts";
-import { transcriptionCall } from "../../inference/surfaces/audio/transcriptions-call.ts";
+} from "../../inference/surfaces/audio/transcripts/transcription-request.ts";
+import { transcriptionCall } from "../../inference/surfaces/audio/transcripts/transcriptions-call.ts";
 import { readImageRequest } from "../../inference/surfaces/images/image-request.ts";
 import { imagesCall } from "../../inference/surfaces/images/images-call.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

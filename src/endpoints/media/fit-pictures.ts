@@ -1,6 +1,6 @@
 import { surfaceBaseUrl, type Provider } from "../../inference/catalog/model.ts";
 import type { MadePicture } from "../../inference/surfaces/images/image-dialect.ts";
-import type { ImagesAnswer } from "../../inference/surfaces/images/images-call.ts";
+import type { ImagesAnswer } from "../../inference/surfaces/images/images-answer.ts";
 import { typeOfBase64 } from "../../inference/surfaces/images/picture-file.ts";
 import { guardedFetch } from "../../platform/notify/public-address.ts";
 import type { Dependencies } from "../dependencies.ts";

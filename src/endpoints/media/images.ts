@@ -9,8 +9,9 @@ import { execute } from "../../inference/pipeline/execute.ts";
 import type { ServedWhole } from "../../inference/pipeline/execution.ts";
 import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
 import { requiresZeroRetention } from "../../inference/pipeline/keep-content.ts";
-import { wholeEvents } from "../../inference/surfaces/images/image-stream.ts";
-import { ImagesAnswer, imagesCall } from "../../inference/surfaces/images/images-call.ts";
+import { wholeEvents } from "../../inference/surfaces/images/image-relay.ts";
+import { imagesCall } from "../../inference/surfaces/images/images-call.ts";
+import { ImagesAnswer } from "../../inference/surfaces/images/images-answer.ts";
 import {
   readImageRequest,
   withoutAddresses,
@@ -20,7 +21,7 @@ import {
 import {
   KeptPictureEvents,
   readKeptPictures,
-} from "../../inference/surfaces/images/kept-pictures.ts";
+} from "../../inference/surfaces/images/kept-picture-events.ts";
 import { withCheckedPictures } from "../../inference/surfaces/images/checked-pictures.ts";
 import { tokensOfTexts } from "../../inference/surfaces/surface-call.ts";
 import { assert } from "../../platform/kernel/assert.ts";

@@ -9,13 +9,13 @@ import { soundLength } from "../../inference/surfaces/audio/sound-length.ts";
 import { MediaRoom } from "../../inference/surfaces/media/media-room.ts";
 import { KeptFrames } from "../../inference/pipeline/stream/kept-frames.ts";
 import { keptText, type KeptText } from "../../inference/pipeline/keep-content.ts";
-import { transcriptionCall } from "../../inference/surfaces/audio/transcriptions-call.ts";
+import { transcriptionCall } from "../../inference/surfaces/audio/transcripts/transcriptions-call.ts";
 import {
   readTranscriptionRequest,
   soundOf,
   transcriptFormats,
   type TranscriptionRequest,
-} from "../../inference/surfaces/audio/transcription-request.ts";
+} from "../../inference/surfaces/audio/transcripts/transcription-request.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   streamResponse,

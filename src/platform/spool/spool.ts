@@ -233,7 +233,7 @@ interface Waiting {
 }
 
 /** Room that was taken for an upload before it came. */
-export class SpoolRoom {
+class SpoolRoom {
   private readonly spool: Spool;
   private bytesLeft: number;
 
@@ -257,7 +257,7 @@ export class SpoolRoom {
 }
 
 /** A content in memory or, where it is long, in a file. It is written once and then read. */
-export class SpooledContent implements StoredContent {
+class SpooledContent implements StoredContent {
   size = 0;
   private readonly spool: Spool;
   private pieces: Uint8Array<ArrayBuffer>[] = [];
@@ -371,3 +371,5 @@ export async function* storedPieces(content: StoredContent): AsyncGenerator<Uint
   for (let start = 0; start < content.size; start += pieceBytes)
     yield await content.read(start, pieceBytes);
 }
+
+export type { SpooledContent };

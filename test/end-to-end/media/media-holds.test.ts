@@ -16,8 +16,8 @@ import {
 import {
   expectedSound,
   meteredTranscript,
-} from "../../../src/inference/surfaces/audio/transcript.ts";
-import { readTranscriptionRequest } from "../../../src/inference/surfaces/audio/transcription-request.ts";
+} from "../../../src/inference/surfaces/audio/transcripts/transcript.ts";
+import { readTranscriptionRequest } from "../../../src/inference/surfaces/audio/transcripts/transcription-request.ts";
 import { meteredPictures } from "../../../src/inference/surfaces/images/image-dialect.ts";
 import { readImageRequest } from "../../../src/inference/surfaces/images/image-request.ts";
 import { expectedUsage } from "../../../src/inference/surfaces/images/image-usage.ts";

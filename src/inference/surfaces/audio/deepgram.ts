@@ -1,7 +1,7 @@
 import { badRequest, withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { lossesOf, soundTypes, type SoundDialect } from "./sound-dialect.ts";
-import type { Segment, Transcript, Word } from "./transcript.ts";
+import type { Segment, Transcript, Word } from "./transcripts/transcript.ts";
 
 const query = (values: Fields): string =>
   new URLSearchParams(

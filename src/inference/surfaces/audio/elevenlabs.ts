@@ -2,7 +2,7 @@ import { badRequest, withoutUndefined } from "../../dialects/shared/wire-fields.
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { encodeForm, formFieldsOf } from "../media/uploads.ts";
 import { lossesOf, soundTypes, type SoundDialect, type SpeechAnswer } from "./sound-dialect.ts";
-import type { Segment, Transcript, Word } from "./transcript.ts";
+import type { Segment, Transcript, Word } from "./transcripts/transcript.ts";
 
 /** ElevenLabs' names of OpenAI's formats. */
 const outputs: Readonly<Record<string, string>> = {

@@ -3,9 +3,10 @@ import { badRequest, withoutUndefined } from "../../dialects/shared/wire-fields.
 import { googleModelName } from "../../providers/endpoint.ts";
 import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
-import { encodeJson, InlineFile } from "../media/uploads.ts";
+import { encodeJson } from "../media/uploads.ts";
+import { InlineFile } from "../media/inline-file.ts";
 import { lossesOf, type SoundDialect } from "./sound-dialect.ts";
-import type { Transcript } from "./transcript.ts";
+import type { Transcript } from "./transcripts/transcript.ts";
 
 const pathOf = (name: string): string => `/${googleModelName(name)}:generateContent`;
 

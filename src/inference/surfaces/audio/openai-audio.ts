@@ -4,8 +4,11 @@ import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
 import { encodeForm, encodeJson, formFieldsOf } from "../media/uploads.ts";
 import { soundTypes, type SoundDialect, type SpeechExchange } from "./sound-dialect.ts";
-import type { Segment, Transcript, Word } from "./transcript.ts";
-import type { TranscriptFormat, TranscriptionRequest } from "./transcription-request.ts";
+import type { Segment, Transcript, Word } from "./transcripts/transcript.ts";
+import type {
+  TranscriptFormat,
+  TranscriptionRequest,
+} from "./transcripts/transcription-request.ts";
 
 /** Models that answer in JSON alone, and those that tell who speaks (npm openai 7.55). */
 const isJsonOnly = (name: string): boolean => /^(?:gpt-4o|gpt-)(?:.*)transcribe/.test(name);

@@ -1,8 +1,8 @@
 import type { Loss } from "../../canonical/request.ts";
 import type { AdaptedRoute, BodyPart } from "../../pipeline/inference-call.ts";
 import type { SpeechRequest } from "./speech-request.ts";
-import type { Transcript } from "./transcript.ts";
-import type { TranscriptionRequest } from "./transcription-request.ts";
+import type { Transcript } from "./transcripts/transcript.ts";
+import type { TranscriptionRequest } from "./transcripts/transcription-request.ts";
 
 /** A request about sound as one provider is sent it. */
 export interface SoundExchange {

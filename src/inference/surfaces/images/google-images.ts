@@ -4,7 +4,7 @@ import { badRequest, withoutUndefined } from "../../dialects/shared/wire-fields.
 import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
 import { googleModelName } from "../../providers/endpoint.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
-import { InlineFile } from "../media/uploads.ts";
+import { InlineFile } from "../media/inline-file.ts";
 import {
   jsonBody,
   knownRatio,

@@ -3,7 +3,8 @@ import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
 import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
-import { encodeForm, formFieldsOf, InlineFile, type FormField } from "../media/uploads.ts";
+import { encodeForm, formFieldsOf, type FormField } from "../media/uploads.ts";
+import { InlineFile } from "../media/inline-file.ts";
 import {
   jsonBody,
   knownRatio,

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { StoredContent } from "../../../platform/spool/spool.ts";
 import type { BodyPart } from "../../pipeline/inference-call.ts";
+import { InlineFile } from "./inline-file.ts";
 
 /** A file of a request, with the name and the type that its sender gave it. */
 export interface Upload {
@@ -55,17 +56,6 @@ export const inMemory = (bytes: Uint8Array): StoredContent => ({
   size: bytes.byteLength,
   read: async (start, length) => bytes.subarray(start, start + length),
 });
-
-/** A file within JSON: its bytes as base64, as a data URL where it has a type. */
-export class InlineFile {
-  readonly content: StoredContent;
-  readonly urlType: string | undefined;
-
-  constructor(content: StoredContent, urlType?: string) {
-    this.content = content;
-    this.urlType = urlType;
-  }
-}
 
 /** Returns the base64 of a content, which is encoded while it is read. */
 function base64Content(content: StoredContent): StoredContent {

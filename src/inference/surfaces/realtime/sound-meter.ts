@@ -3,7 +3,7 @@ import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { InferenceDependencies } from "../../pipeline/execution.ts";
 import type { CallOrigin } from "../../pipeline/inference-call.ts";
 import type { Candidate } from "../../routing/candidate.ts";
-import { meteredTranscript } from "../audio/transcript.ts";
+import { meteredTranscript } from "../audio/transcripts/transcript.ts";
 import { exhausted, RealtimeTurn, type SizedCall } from "./realtime-turn.ts";
 import { soundCall, type SoundWork } from "./sound-call.ts";
 

@@ -1,7 +1,7 @@
-import { GatewayError } from "../../../platform/kernel/errors.ts";
-import { fieldsOf, gatewayMembers, listOf, requireFields, type Fields } from "../read-fields.ts";
-import { inMemory, type Upload } from "../media/uploads.ts";
-import type { SoundLength } from "./sound-length.ts";
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { fieldsOf, gatewayMembers, listOf, requireFields, type Fields } from "../../read-fields.ts";
+import { inMemory, type Upload } from "../../media/uploads.ts";
+import type { SoundLength } from "../sound-length.ts";
 
 /** The forms of a transcript. */
 export const transcriptFormats = [

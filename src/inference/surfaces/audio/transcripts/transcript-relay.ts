@@ -1,6 +1,6 @@
-import type { GatewayError } from "../../../platform/kernel/errors.ts";
-import { usdFromNano } from "../../../platform/kernel/money.ts";
-import type { MeteredUsage } from "../../canonical/response.ts";
+import type { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { usdFromNano } from "../../../../platform/kernel/money.ts";
+import type { MeteredUsage } from "../../../canonical/response.ts";
 import {
   malformedStream,
   reportedFault,
@@ -8,9 +8,9 @@ import {
   type RelayOptions,
   type SseEvent,
   type StreamRelay,
-} from "../../dialects/shared/passthrough.ts";
-import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf, type Fields } from "../read-fields.ts";
+} from "../../../dialects/shared/passthrough.ts";
+import { withoutUndefined } from "../../../dialects/shared/wire-fields.ts";
+import { fieldsOf, type Fields } from "../../read-fields.ts";
 import {
   meteredTranscript,
   spokenSegment,

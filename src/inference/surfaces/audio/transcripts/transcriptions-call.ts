@@ -1,16 +1,17 @@
-import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { CatalogModel } from "../../catalog/model.ts";
+import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import type { CatalogModel } from "../../../catalog/model.ts";
 import type {
   Adapter,
   AdaptedRoute,
   CallOrigin,
   InferenceCall,
-} from "../../pipeline/inference-call.ts";
-import type { Fields } from "../read-fields.ts";
-import { surfaceCall } from "../surface-call.ts";
-import { sentSound, soundDialectOf } from "./sound-dialects.ts";
-import { eventsOfTranscript, TranscriptRelay } from "./transcript-stream.ts";
-import { expectedSound, TranscriptAnswer } from "./transcript.ts";
+} from "../../../pipeline/inference-call.ts";
+import type { Fields } from "../../read-fields.ts";
+import { surfaceCall } from "../../surface-call.ts";
+import { sentSound, soundDialectOf } from "../sound-dialects.ts";
+import { eventsOfTranscript, TranscriptRelay } from "./transcript-relay.ts";
+import { expectedSound } from "./transcript.ts";
+import { TranscriptAnswer } from "./transcript-answer.ts";
 import type { TranscriptionRequest } from "./transcription-request.ts";
 
 /** Builds the call of a request for a transcript or a translation. */
