@@ -38,12 +38,21 @@ const loadingByPage = new WeakMap<Page, Loading>();
 const isNavigation = (page: Page, request: Request): boolean =>
   request.isNavigationRequest() && request.frame() === page.mainFrame();
 
+/**
+ * Whether the end of a request may not be reported: the browser answers with what it has while it
+ * asks again behind it (`stale-while-revalidate`), once what it has is a minute old.
+ */
+const mayNotEnd = (request: Request): boolean =>
+  new URL(request.url()).pathname === "/api/v1/health";
+
 /** Counts from now on what a page loads. */
 function countLoading(page: Page): Loading {
   const loading: Loading = { requests: new Set(), isNew: true };
   const { requests } = loading;
   loadingByPage.set(page, loading);
-  page.on("request", (request) => requests.add(request));
+  page.on("request", (request) => {
+    if (!mayNotEnd(request)) requests.add(request);
+  });
   page.on("requestfinished", (request) => requests.delete(request));
   page.on("requestfailed", (request) => requests.delete(request));
   // The browser may not report how requests of the previous document ended.
