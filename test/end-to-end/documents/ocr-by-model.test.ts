@@ -361,7 +361,7 @@ describe("access to the configured OCR model", () => {
       500,
       "missing_workers_ai_binding",
     ]);
-    expect(gateway.logLines.join("\n")).toContain("left out by");
+    expect(gateway.logLines.join("\n")).toContain("the gateway has no key of acme");
     await gateway.stop();
   });
 });

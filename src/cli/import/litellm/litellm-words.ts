@@ -72,7 +72,7 @@ const reasons: readonly (readonly [RegExp, string])[] = [
   [/drop_params/, "what a provider cannot do is reported in X-Service-Translation-Loss"],
   [
     /^mcp_servers/,
-    "the gateway serves tools of its own account; it does not relay other MCP servers",
+    "MCP servers are registered with POST /mcp-servers, or in the dashboard; see /docs/guides/tools",
   ],
 ];
 
