@@ -41,6 +41,12 @@ interface StoredPart {
 /** Bytes of a stored content that are read at once. */
 const storedPieceBytes = 128 * 1024;
 
+/**
+ * Characters of a text that are written at once. The platform encodes all of a text before it writes
+ * what the socket takes, so that the rest of a long one would be encoded again and again.
+ */
+const textPieceCharacters = 256 * 1024;
+
 /** A request in wire form: parts that are sent one after the other. */
 export type WireRequest = readonly WirePart[];
 
@@ -223,14 +229,12 @@ export class Connection {
         this.pull(part, later);
         return;
       }
-      const taken = Math.max(0, this.socket?.write(part) ?? 0);
+      const piece = typeof part === "string" ? part.slice(0, textPieceCharacters) : part;
+      const taken = Math.max(0, this.socket?.write(piece) ?? 0);
       this.written ||= taken > 0;
-      if (taken < part.length) {
-        const rest = typeof part === "string" ? part.slice(taken) : part.subarray(taken);
-        this.unsent = [rest, ...later];
-        return;
-      }
-      this.unsent = later;
+      const rest = typeof part === "string" ? part.slice(taken) : part.subarray(taken);
+      this.unsent = rest.length > 0 ? [rest, ...later] : later;
+      if (taken < piece.length) return;
     }
   }
 
