@@ -23,6 +23,9 @@ const turns = new ReadingTurns(8);
 const turnMs = 250;
 /** Bytes of one piece that only a client sends who is faster than the storage. */
 const fastPieceBytes = 128 * 1024;
+/** The most milliseconds for which more is gathered of a body whose client is slow. */
+const gatherMsMax = 250;
+
 /** Bytes of a body that are read in one turn, so that a long one does not keep the others. */
 const turnBytes = 64 * 1024 * 1024;
 
@@ -49,11 +52,13 @@ export async function* bodyPieces(
   await turn.begin();
   const reader = request.body?.getReader();
   if (reader === undefined) return turn.giveBack();
+  const gathering = new Gathering();
   let size = 0;
   let isWhole = false;
   try {
     for (;;) {
       await turn.begin();
+      const askedMs = systemClock.livedMs();
       const { done, value } = await turn.during(inTime(request, reader.read(), pace));
       if (done) break;
       size += value.byteLength;
@@ -61,10 +66,10 @@ export async function* bodyPieces(
       const nowMs = systemClock.livedMs();
       pace.came(value.byteLength, nowMs);
       turn.came(value.byteLength);
-      const isSmall = value.byteLength < smallPieceBytes;
+      gathering.came(value.byteLength, nowMs - askedMs);
       yield value;
       freePiece(value);
-      if (isSmall) await nextTurn();
+      if (size !== declared) await gathering.wait();
       pace.dueMs += systemClock.livedMs() - nowMs;
     }
     isWhole = true;
@@ -74,6 +79,28 @@ export async function* bodyPieces(
       leaveUnread(request);
       await drain(reader, request.signal.aborted ? 0 : drainMs);
     }
+  }
+}
+
+/**
+ * Waits between small pieces, so that more of a body comes at once: reading a packet at a time of
+ * hundreds of slow clients would take a processor. Pieces that were there already are not waited for.
+ */
+class Gathering {
+  private isSmall = false;
+  private waitMs = 0;
+
+  /** Notes a piece, and how long it was awaited. */
+  came(bytes: number, awaitedMs: number): void {
+    this.isSmall = bytes < smallPieceBytes;
+    if (!this.isSmall) this.waitMs = 0;
+    else if (awaitedMs >= 1) this.waitMs = Math.min(gatherMsMax, 2 * this.waitMs + 1);
+  }
+
+  /** Waits for more, as long as it is worth it. */
+  wait(): Promise<void> | undefined {
+    if (!this.isSmall) return undefined;
+    return this.waitMs === 0 ? nextTurn() : Bun.sleep(this.waitMs);
   }
 }
 

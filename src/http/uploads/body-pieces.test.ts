@@ -1,0 +1,39 @@
+import { afterEach, expect, mock, spyOn, test } from "bun:test";
+import { bodyPieces } from "./body-pieces.ts";
+
+afterEach(() => mock.restore());
+
+/** Reads a body whose pieces of this size come at once, or late. Returns the waits for more of it. */
+async function waitsOf(size: number, { late }: { late: boolean }): Promise<number[]> {
+  let left = 12;
+  const source: UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> = {
+    async pull(control) {
+      if (late) await new Promise((resolve) => setTimeout(resolve, 5));
+      left -= 1;
+      if (left < 0) control.close();
+      else control.enqueue(new Uint8Array(size));
+    },
+  };
+  // A piece is made only when it is asked for.
+  const body = new ReadableStream(source, { highWaterMark: 0 });
+  const waits: number[] = [];
+  spyOn(Bun, "sleep").mockImplementation((ms) => {
+    waits.push(Number(ms));
+    return Promise.resolve();
+  });
+  const request = new Request("http://gateway.example/", { method: "POST", body });
+  let bytes = 0;
+  for await (const piece of bodyPieces(request, 1_000_000)) bytes += piece.byteLength;
+  expect(bytes).toBe(12 * size);
+  return waits;
+}
+
+test("more is gathered of a body that trickles, for longer and longer", async () => {
+  const waits = await waitsOf(1_000, { late: true });
+  expect(waits.slice(0, 5)).toEqual([1, 3, 7, 15, 31]);
+  expect(waits.at(-1)).toBe(250);
+});
+
+test("nothing is gathered of a body with large pieces", async () => {
+  expect(await waitsOf(20_000, { late: true })).toEqual([]);
+});
