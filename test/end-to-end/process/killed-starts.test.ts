@@ -9,8 +9,8 @@ import { isNightly } from "../../support/nightly.ts";
 
 afterAll(endProcesses);
 
-/** Another moment each; nightly more of them. */
-const kills = isNightly ? 12 : 2;
+/** Each in a part of a start of its own; nightly more of them. */
+const kills = isNightly ? 12 : 4;
 
 describe.each([...stores])("first starts that are killed on $name", ({ name, openEmpty }) => {
   const seed = testSeed();
@@ -29,10 +29,10 @@ describe.each([...stores])("first starts that are killed on $name", ({ name, ope
 
   test.each(Array.from({ length: kills }, (_, round) => round))(
     "leave nothing that the next start cannot complete, and no duplicates, round %d",
-    async () => {
+    async (round) => {
       const store = await openEmpty();
       const options = optionsOf(store);
-      await killStarting(options, startMs * (0.4 + 0.6 * random()));
+      await killStarting(options, startMs * (0.4 + (0.6 * (round + random())) / kills));
       const gateway = await startProcess(options);
       expect(await getJson(gateway, "/credits")).toMatchObject({
         balance: 10,
