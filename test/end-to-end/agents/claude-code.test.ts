@@ -61,7 +61,8 @@ describe.skipIf(missing !== undefined)(
         },
       });
 
-    const command = "echo made by a tool > note.txt && cat note.txt";
+    // What it prints does not stand in the call.
+    const command = "echo made by a tool > note.txt && tr a-z A-Z < note.txt";
     const call = { id: "toolu_note", name: "Bash", arguments: { command, description: "Write" } };
 
     test.each(dialectsByDay("openai-chat", "google-generate"))(
@@ -78,7 +79,7 @@ describe.skipIf(missing !== undefined)(
         expect(done.files.get("note.txt")).toBe("made by a tool\n");
         const bodies = upstream.requests.slice(before).map(({ body }) => body);
         expect(bodies).toHaveLength(2);
-        expect(bodies[1]).toContain("made by a tool");
+        expect(bodies[1]).toContain("MADE BY A TOOL");
         expect(done.events.at(-1)).toMatchObject({
           type: "result",
           is_error: false,

@@ -38,7 +38,8 @@ describe.skipIf(missing !== undefined)(
           Bun.write(join(home, ".gemini", "settings.json"), JSON.stringify(settings)),
       });
 
-    const command = "echo made by a tool > note.txt && cat note.txt";
+    // What it prints does not stand in the call.
+    const command = "echo made by a tool > note.txt && tr a-z A-Z < note.txt";
     const call = {
       id: "call_note",
       name: "run_shell_command",
@@ -60,7 +61,7 @@ describe.skipIf(missing !== undefined)(
         expect(done.files.get("note.txt")).toBe("made by a tool\n");
         const bodies = upstream.requests.slice(before).map(({ body }) => body);
         expect(bodies).toHaveLength(2);
-        expect(bodies[1]).toContain("made by a tool");
+        expect(bodies[1]).toContain("MADE BY A TOOL");
         // Chat upstreams sign nothing.
         if (dialect !== "openai-chat") expect(bodies[1]).toContain(reasoning.signature);
         expect(saidIn(done)).toBe("I will write it.It is written.");
