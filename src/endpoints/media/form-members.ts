@@ -38,21 +38,27 @@ function merged(
   return Object.fromEntries(object);
 }
 
-/** Members that say how a request is routed and recorded, which have the types of JSON. */
-const typedMembers = ["provider", "models", "trace", "metadata", "require_params", "min_context"];
+/** Members that say how a request is routed and recorded, and may be written as JSON. */
+const writtenAsJson = ["provider", "models", "trace", "metadata", "require_params", "min_context"];
 
-/** Returns a value that a form writes as text as JSON has it; texts of other kinds stay. */
-function typed(value: unknown): unknown {
-  if (Array.isArray(value)) return value;
-  if (typeof value === "object" && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, typed(inner)]));
-  if (typeof value !== "string" || !/^(?:[{[]|true$|false$|-?\d+(?:\.\d+)?$)/.test(value))
-    return value;
+/** Returns the value of a text that matches a pattern of JSON; any other text as it is. */
+function parsed(text: string, pattern: RegExp): unknown {
+  if (!pattern.test(text)) return text;
   try {
-    return JSON.parse(value);
+    return JSON.parse(text);
   } catch {
-    return value;
+    return text;
   }
+}
+
+/**
+ * Returns preferences in brackets with the types of JSON. Those of `trace` and `metadata` stay texts,
+ * since a tag such as `42` is one.
+ */
+function typed(value: unknown): unknown {
+  if (typeof value === "string") return parsed(value, /^(?:true|false|-?\d+(?:\.\d+)?)$/);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, typed(inner)]));
 }
 
 /**
@@ -63,7 +69,10 @@ export function formMembers(
   fields: readonly (readonly [string, string])[],
 ): Record<string, unknown> {
   const members = nestedFields(fields);
-  for (const name of typedMembers)
-    if (Object.hasOwn(members, name)) members[name] = typed(members[name]);
+  for (const name of writtenAsJson) {
+    const value = members[name];
+    if (typeof value === "string") members[name] = parsed(value, /^[{[\d]/);
+    else if (name === "provider" && value !== undefined) members[name] = typed(value);
+  }
   return members;
 }

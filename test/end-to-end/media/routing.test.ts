@@ -99,6 +99,25 @@ test.each<[how: string, members: Record<string, string>]>([
   );
 });
 
+test("a tag of a form that looks like a number is a tag all the same", async () => {
+  const headers = { authorization: `Bearer ${testManagementKey}` };
+  const limit = { name: "tags", scope: "tag:build", subject: "*", limit: 0.015, action: "block" };
+  const made = await gateway.post("/budgets", limit, { headers });
+  expect(made.status).toBe(200);
+  const { data } = (await made.json()) as { data: { id: string } };
+  const askAs = async (build: string): Promise<number> => {
+    const form = new FormData();
+    const fields = { model: "acme/pixels:floor", prompt: "x", size: "512x512" };
+    for (const [name, value] of Object.entries({ ...fields, "metadata[build]": build }))
+      form.append(name, value);
+    form.append("image", new File([Buffer.from(pixelPng, "base64")], "a.png"));
+    const body = { method: "POST", headers: { authorization: `Bearer ${testLlmKey}` }, body: form };
+    return (await fetch(`${gateway.baseUrl}/images/edits`, body)).status;
+  };
+  expect([await askAs("4.20"), await askAs("4.20"), await askAs("4.2")]).toEqual([200, 402, 200]);
+  await fetch(`${gateway.baseUrl}/budgets/${data.id}`, { method: "DELETE", headers });
+});
+
 test.each([
   ["512x512", { image: "0.01" }, 200, "one"],
   ["512x512", { image: 0.009 }, 404, null],
