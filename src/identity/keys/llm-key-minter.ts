@@ -3,6 +3,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
+import { unlimitedKey } from "./caller.ts";
 import type { CredentialDirectory } from "./credential-directory.ts";
 import { maskSecret, newSecret, type SecretHasher } from "./secret-hasher.ts";
 import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
@@ -47,20 +48,14 @@ export class LlmKeyMinter {
     const teamId = await this.teamOf(wanted);
     const nowMs = this.time.nextMs();
     const key: LlmKey = {
+      ...unlimitedKey({
+        id: newId("key", nowMs),
+        workspaceId: wanted.workspaceId,
+        creatorUserId: wanted.creatorUserId,
+      }),
       createdAtMs: nowMs,
-      updatedAtMs: null,
-      expiresAtMs: null,
-      disabled: false,
-      limitNanoUsd: null,
-      limitReset: null,
-      includeByokInLimit: false,
-      rateLimitPerMinute: null,
-      tokensPerMinute: null,
-      allowedModels: null,
-      allowedEndpoints: null,
       ...wanted,
       ...(typeof teamId === "string" && { teamId }),
-      id: newId("key", nowMs),
       hash: this.hasher.hash(secret),
       label: maskSecret(
         secret,
