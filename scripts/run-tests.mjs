@@ -31,12 +31,7 @@ process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));
 
 /** The environment of the tests; `bun test` prints less, or in groups, where it finds the others. */
 const { AGENT: _, CLAUDECODE: __, REPL_ID: ___, GITHUB_ACTIONS: ____, ...inherited } = process.env;
-const environment = {
-  ...inherited,
-  BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
-  // A run gives no memory back while it is idle; each thread would look for garbage every second.
-  BUN_GC_TIMER_DISABLE: "1",
-};
+const environment = { ...inherited, BUN_CONFIG_MAX_HTTP_REQUESTS: "16384" };
 
 const runner = new ProgramRunner({ root, environment });
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => runner.stop(signal));

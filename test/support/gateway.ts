@@ -12,10 +12,7 @@ import {
 import { createLogger } from "../../src/platform/telemetry/logger.ts";
 import { createMetrics, type Metrics } from "../../src/platform/telemetry/metrics.ts";
 import { noTracing } from "../../src/platform/telemetry/tracing.ts";
-import { keepDatabaseThreads } from "./kept-threads.ts";
 import { putMigratedSqlite } from "./migrated-sqlite.ts";
-
-keepDatabaseThreads();
 
 export const testLlmKey = "sk-svc-v1-testtesttesttesttesttesttesttest";
 export const testManagementKey = "ak_test_management_key_with_all_scopes";
