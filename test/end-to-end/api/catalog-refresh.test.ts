@@ -148,7 +148,7 @@ test("a refresh applies a route's new address, credential and upstream model to 
   expect(answer.headers.get("x-service-upstream-model")).toBe("large-v3");
 });
 
-/** How often the catalog changes under load; a refresh takes as long as 20 requests. */
+/** How often the catalog changes under load at least; more until 20 requests were answered. */
 const refreshes = isNightly ? 100 : 25;
 
 test("no request fails under load while the catalog is refreshed again and again", async () => {
@@ -162,7 +162,7 @@ test("no request fails under load while the catalog is refreshed again and again
     }
   };
   const clients = Promise.all(Array.from({ length: 4 }, askOn));
-  for (let round = 0; round < refreshes; round += 1) {
+  for (let round = 0; round < refreshes || statuses.length <= 20; round += 1) {
     refresh([model("acme/large", String(10 + (round % 2)))], {
       baseUrl: round % 2 === 0 ? other.baseUrl : upstream.baseUrl,
     });
@@ -170,7 +170,6 @@ test("no request fails under load while the catalog is refreshed again and again
   }
   asking = false;
   await clients;
-  expect(statuses.length).toBeGreaterThan(20);
   expect(statuses.filter((status) => status !== 200)).toEqual([]);
 });
 
