@@ -6,8 +6,8 @@ afterEach(() => mock.restore());
 /** Reads a body whose pieces of this size come at once, or late. Returns the waits for more of it. */
 async function waitsOf(size: number, { late }: { late: boolean }): Promise<number[]> {
   let left = 12;
-  const source: UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> = {
-    async pull(control) {
+  const source = {
+    async pull(control: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>): Promise<void> {
       if (late) await new Promise((resolve) => setTimeout(resolve, 5));
       left -= 1;
       if (left < 0) control.close();
