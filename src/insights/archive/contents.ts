@@ -75,6 +75,8 @@ export class Contents {
   private upkeptMs = -Infinity;
   private stopped = false;
   private erasing: Promise<void> = Promise.resolve();
+  /** Ends with the last round that was asked for. */
+  private rounds: Promise<void> = Promise.resolve();
 
   constructor(options: ContentsOptions) {
     this.options = options;
@@ -140,9 +142,15 @@ export class Contents {
 
   /**
    * Archives everything that waits where there is an archive, and does the maintenance that is due.
-   * Rejects as its parts do.
+   * Rejects as its parts do. Rounds take turns, so that each ends with all archived that waited when
+   * it was asked for, and not only what no other round was archiving.
    */
-  async round(): Promise<void> {
+  round(): Promise<void> {
+    this.rounds = this.rounds.catch(() => undefined).then(() => this.runRound());
+    return this.rounds;
+  }
+
+  private async runRound(): Promise<void> {
     const { archived, clock } = this.options;
     try {
       if (archived !== undefined) await this.archiveAll(archived);

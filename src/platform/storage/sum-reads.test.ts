@@ -86,7 +86,7 @@ describe.each(Object.entries(dialects))("the compiler of %s", (_, compiler) => {
 });
 
 /** Checks read the growth of commits themselves, on a connection of their own. */
-const checks = ["billing/ledger/ledger-check.ts", "insights/usage-rollup.ts"];
+const checks = ["billing/ledger/ledger-check.ts", "insights/usage/usage-rollup.ts"];
 
 test("raw SQL of the gateway names its tables of sums with sql.table", async () => {
   const source = join(import.meta.dir, "..", "..");
