@@ -4,10 +4,12 @@ import { residentMb } from "./process/proc-stat.ts";
 import { serveGateway } from "./process/serve-gateway.ts";
 import { median } from "./results.ts";
 import { reportPictures, serveRelay } from "./media/pictures.ts";
-import { chatMs, startMediaUpstream, speechOf, upload, wavOf } from "./media/traffic.ts";
+import { chatMs, slowLine, speechOf, startMediaUpstream, upload, wavOf } from "./media/traffic.ts";
 
 /** Resident megabytes that all the uploads or all the streams may take. */
 const barMb = 400;
+/** Megabytes of a file over a slow line. */
+const slowMb = 2;
 
 const { values: options } = parseArgs({
   options: {
@@ -103,7 +105,13 @@ async function measure(): Promise<void> {
     );
     const sound = wavOf(Number(options.mb) * 1024 * 1024);
     const times = (count: string): number[] => Array.from({ length: Number(count) }, (_, at) => at);
+    const small = wavOf(slowMb * 1024 * 1024);
     const peaks = [
+      await report(measured, {
+        what: `${options.uploads} transcriptions of ${slowMb} MB over slow lines`,
+        work: () => Promise.all(times(options.uploads).map(() => upload(origin, small, slowLine))),
+      }),
+      await report(measured, { what: "nothing", work: () => Bun.sleep(10_000) }),
       await report(measured, {
         what: `${options.uploads} transcriptions of ${options.mb} MB`,
         work: () => Promise.all(times(options.uploads).map(() => upload(origin, sound))),

@@ -4,8 +4,8 @@ import { testLlmKey } from "../../test/support/gateway.ts";
 const timesMax = 3;
 
 /** Pictures that are sent before those that are measured, and those. */
-const warmUp = 5;
-const measured = 30;
+const warmUp = 100;
+const measured = 100;
 
 /** Returns a stream of chat with a picture of so many bytes in base64, in one line. */
 export function pictureStream(base64Bytes: number): Uint8Array {

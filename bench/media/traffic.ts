@@ -2,8 +2,6 @@ import { connect } from "node:net";
 import { testLlmKey } from "../../test/support/gateway.ts";
 import { pictureStream } from "./pictures.ts";
 
-/** Bytes that a client writes at once. */
-const pieceBytes = 256 * 1024;
 /** A stream of speech: so many pieces of so many bytes. */
 const speechPieces = 100;
 const speechPieceBytes = 8 * 1024;
@@ -97,11 +95,25 @@ const formHead = Buffer.from(
 );
 const formEnd = Buffer.from(`\r\n--${boundary}--\r\n`);
 
+/** How a client on a slow line sends: some bytes at a time, and a rest after each. */
+export const slowLine: Line = { pieceBytes: 16 * 1024, restMs: 125 };
+
+/** How a client sends its file. */
+interface Line {
+  pieceBytes: number;
+  restMs: number;
+}
+
 /**
  * Sends a file for transcription over a socket of its own, in pieces of one buffer, so that
- * hundreds at once take no memory here. Throws where it fails.
+ * hundreds at once take no memory here; as fast as the server reads, or at the pace of a line.
+ * Throws where it fails.
  */
-export function upload(origin: string, file: Buffer): Promise<void> {
+export function upload(
+  origin: string,
+  file: Buffer,
+  { pieceBytes, restMs }: Line = { pieceBytes: 256 * 1024, restMs: 0 },
+): Promise<void> {
   const { hostname, port } = new URL(origin);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connect(Number(port), hostname);
@@ -118,6 +130,7 @@ export function upload(origin: string, file: Buffer): Promise<void> {
       const piece = file.subarray(sent, sent + pieceBytes);
       sent += piece.byteLength;
       if (!socket.write(piece)) return void socket.once("drain", send);
+      if (restMs > 0) return void setTimeout(send, restMs);
     }
     socket.write(formEnd);
   };
