@@ -149,10 +149,15 @@ const openings: Partial<Record<DialectId, (kind: Kind) => Fields[]>> = {
   ],
 };
 
-/** Streams pieces, a hundred to a write, and then the end of a whole answer. */
+/** Streams pieces, `perWrite` at once, and then the end of a whole answer. */
 function streamOf(
   dialect: DialectId,
-  { pieces, kind = "text", reports }: { pieces: readonly string[]; kind?: Kind; reports?: boolean },
+  {
+    pieces,
+    kind = "text",
+    reports,
+    perWrite = 100,
+  }: { pieces: readonly string[]; kind?: Kind; reports?: boolean; perWrite?: number },
 ): Script {
   const { opening, piece, ending } = streamings[dialect];
   const bytes = (fields: Fields): string =>
@@ -162,8 +167,8 @@ function streamOf(
   const events = pieces.map((text, index) =>
     bytes(piece(text, kind, reports === true ? index + 1 : undefined)),
   );
-  const writes = Array.from({ length: Math.ceil(events.length / 100) }, (_, index) =>
-    body(events.slice(100 * index, 100 * index + 100).join("")),
+  const writes = Array.from({ length: Math.ceil(events.length / perWrite) }, (_, index) =>
+    body(events.slice(perWrite * index, perWrite * (index + 1)).join("")),
   );
   const before = [...opening, ...(openings[dialect]?.(kind) ?? [])];
   return [
@@ -278,6 +283,17 @@ describe.each(allPairs.map((pair) => [nameOf(pair), pair] as const))("%s", (_, p
     expect([reply.finish, row?.status]).toEqual(["stop", "completed"]);
     expect(row?.detail.tokensPastCap).toBeUndefined();
   });
+});
+
+test.each(
+  allPairs
+    .filter(({ upstream }) => upstream === "anthropic-messages")
+    .map((pair) => [nameOf(pair), pair] as const),
+)("%s: a small cap holds within what arrives at once", async (_, pair) => {
+  const script = streamOf(pair.upstream, { pieces: words(5_000), perWrite: 5_000 });
+  const { reply, row } = await ask(pair, { script, fields: pair.client.capped(10) });
+  expect(reply.finish).toBe("length");
+  expect(row?.completionTokens).toBeWithin(10, 100);
 });
 
 /** Some providers count reasoning beside the cap. */

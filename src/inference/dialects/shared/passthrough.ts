@@ -136,7 +136,7 @@ export interface EventText {
 
 /** The texts of events that are taken without being decoded, for one that counts them. */
 export interface CountedTexts {
-  /** The most characters that may be taken. */
+  /** The most characters that may be taken, less those that were noted. */
   readonly charactersMax: number;
   /** Notes what was taken. */
   note(text: string, said: { isThought: boolean }): void;

@@ -214,6 +214,7 @@ export class OutputWatch implements StreamGuard {
     note: (text: string, { isThought }: { isThought: boolean }): void => {
       if (this.hasGap) this.floor.resume();
       this.hasGap = false;
+      this.texts.charactersMax -= text.length;
       this.counted[isThought ? "thought" : "visible"] += this.floor.add(text);
     },
   };
