@@ -6,6 +6,7 @@ import {
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { passOn } from "../../../src/inference/pipeline/passthrough/passed-call.ts";
 import { fieldsOf, listOf, type Fields } from "../matrix/support/json-value.ts";
 
 /** What the provider was asked, the newest last. */
@@ -270,6 +271,45 @@ test("an own key of the workspace pays, is hidden, and counts towards its quota"
     paid.headers.get("x-service-credits-charged"),
     paid.headers.get("x-service-credential-source"),
   ]).toEqual(["0.002", "platform"]);
+  expect((await manage(`/auth/byok/keys/${id}`, undefined, "DELETE")).status).toBe(200);
+});
+
+test("an own key that does not open is given back", async () => {
+  const released: string[] = [];
+  const providerKeys = {
+    ownKeys: () => [{ id: "byok_1" }],
+    isResting: () => false,
+    take: () => true,
+    secretOf: () => {
+      throw new Error("it does not open");
+    },
+    release: (id: string) => released.push(id),
+  };
+  const call = {
+    generationId: "gen_1",
+    provider: { id: "acme" },
+    caller: { workspace: { id: "ws_1" } },
+    target: { route: { priceNanoUsd: 1n } },
+  };
+  const passing = passOn(...([{ providerKeys }, call] as unknown as Parameters<typeof passOn>));
+  expect(String(await passing.catch((reason: unknown) => reason))).toContain("does not open");
+  expect(released).toEqual(["gen_1"]);
+});
+
+test("a limit that counts own keys bounds what many requests at once may spend", async () => {
+  const sent = { provider_id: "acme", api_key: "own-secret-of-limits", label: "limited" };
+  const { id } = fieldsOf(await (await manage("/auth/byok", sent)).json());
+  const limited = await keyWith({
+    scopes: ["inference", "passthrough"],
+    limit: 0.005,
+    include_byok_in_limit: true,
+  });
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => pass("/p/acme/v1/special", { method: "POST" }, limited)),
+  );
+  const statuses = answers.map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+  expect(statuses.filter((status) => status === 402)).toHaveLength(6);
   expect((await manage(`/auth/byok/keys/${id}`, undefined, "DELETE")).status).toBe(200);
 });
 

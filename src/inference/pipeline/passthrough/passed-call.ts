@@ -4,7 +4,7 @@ import type { CustomerShare } from "../../../billing/budgets/budget.ts";
 import { countedSenders, countedTags } from "../../../billing/budgets/counted-request.ts";
 import { shortageFacts } from "../../../billing/budgets/refusal-facts.ts";
 import { noteShare, shareOfRequest } from "../../../billing/customers/customer-share.ts";
-import type { NotReserved } from "../../../billing/ledger/hold-rule.ts";
+import type { NotReserved, TightHold } from "../../../billing/ledger/hold-rule.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import {
   spendingKeyOf,
@@ -98,15 +98,14 @@ const shareOf = (ledger: LedgerPort, call: PassedCall): CustomerShare | undefine
  */
 export async function passOn(deps: PassingDependencies, asked: PassedCall): Promise<PassedAnswer> {
   const { generationId, provider, target, caller } = asked;
-  const credentialed = takeCredential(deps.providerKeys, {
-    provider,
-    workspaceId: caller.workspace.id,
-    generationId,
-    priceNano: target.route.priceNanoUsd,
-  });
-  const call: SentCall = { ...asked, ...credentialed };
   try {
-    return await sendAndSettle(deps, call);
+    const credentialed = takeCredential(deps.providerKeys, {
+      provider,
+      workspaceId: caller.workspace.id,
+      generationId,
+      priceNano: target.route.priceNanoUsd,
+    });
+    return await sendAndSettle(deps, { ...asked, ...credentialed });
   } finally {
     deps.providerKeys.release(generationId);
   }
@@ -143,6 +142,13 @@ const pricesOf = ({ ownKey, target: { route } }: SentCall) =>
     ? { priceNano: route.priceNanoUsd, byokNano: 0n }
     : { priceNano: 0n, byokNano: route.priceNanoUsd };
 
+/** A request is paid whole or not sent. */
+const wholeOrNothing = (nano: bigint) => (): TightHold => ({
+  beginNano: nano,
+  leastNano: nano,
+  takesShare: false,
+});
+
 async function hold({ ledger }: PassingDependencies, call: SentCall): Promise<void> {
   const { caller, generationId } = call;
   const { priceNano, byokNano } = pricesOf(call);
@@ -152,8 +158,8 @@ async function hold({ ledger }: PassingDependencies, call: SentCall): Promise<vo
     workspaceId: caller.workspace.id,
     ceilingNano: priceNano,
     byokNano,
-    // A request is paid whole or not sent.
-    tight: () => ({ beginNano: priceNano, leastNano: priceNano, takesShare: false }),
+    tight: wholeOrNothing(priceNano),
+    byokTight: wholeOrNothing(byokNano),
     ...spendingKeyOf(caller.key),
     parent: spendingParentOf(caller),
     tags: () => tagsOf(ledger, { call, share }),
