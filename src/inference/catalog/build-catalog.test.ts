@@ -510,3 +510,17 @@ test("a catalog of the bundled facts takes the models of the last one over, unle
   );
   expect(bundled([]).models).toEqual(first.models);
 });
+
+test("a provider whose key is in a file is made anew, since the file may have another key", () => {
+  const build = (): CatalogSnapshot =>
+    buildCatalog({
+      environment: { GOOGLE_APPLICATION_CREDENTIALS: "key.json", GOOGLE_VERTEX_PROJECT: "p" },
+      configuredProviders: [],
+      nowMs,
+    });
+  const before = build().providers.get("google-vertex");
+  const after = build().providers.get("google-vertex");
+  expect(before?.signing).toEqual({ type: "google-service-account", key: { file: "key.json" } });
+  expect(after).toEqual(before);
+  expect(after).not.toBe(before);
+});

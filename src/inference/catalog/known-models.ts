@@ -32,6 +32,13 @@ const builtInOf = (providers: ReadonlyMap<string, Provider>): Map<string, Provid
   new Map([...providers].filter(([id]) => definitionOf(id) !== undefined));
 
 /**
+ * Returns whether a provider's credential is in a file. Its signer reads it once, so that a reload
+ * needs another provider to read it again.
+ */
+const readsKeyFile = ({ signing }: Provider): boolean =>
+  signing?.type === "google-service-account" && "file" in signing.key;
+
+/**
  * Returns the models that the facts describe, and the providers that their routes refer to: equal
  * ones are those of the last catalog. Callers may add to both maps, and change nothing in them.
  */
@@ -46,6 +53,7 @@ export function knownModels(sources: KnownSources): {
   const redirected = [...sources.redirected].filter((id) => builtIn.has(id)).sort();
   const isSame =
     last?.content === content &&
+    ![...builtIn.values()].some(readsKeyFile) &&
     Bun.deepEquals([last.redirected, last.builtIn], [redirected, builtIn], true);
   if (last === undefined || !isSame)
     last = { content, builtIn, redirected, models: factModels(sources) };
