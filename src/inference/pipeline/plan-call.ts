@@ -12,6 +12,7 @@ import {
   type LeftOut,
   type ProviderFilter,
   notServable,
+  unservedRules,
 } from "../routing/candidate.ts";
 import { planRoute, type PlanFacts, type RoutePlan } from "../routing/plan-route.ts";
 import { providerFilter } from "../routing/provider-preferences.ts";
@@ -263,7 +264,7 @@ const withCredentials = (plan: RoutePlan, choice: CredentialChoice): RoutePlan =
   candidates: choice.candidates(plan.candidates),
   leftOut: [
     ...plan.leftOut.map((left) => {
-      const rule = left.rule === notServable ? choice.ruleFor(left.provider) : undefined;
+      const rule = unservedRules.has(left.rule) ? choice.ruleFor(left.provider) : undefined;
       return rule === undefined ? left : { ...left, rule };
     }),
     ...choice.platformLeftOut(plan.candidates),
@@ -457,9 +458,10 @@ export function routingTrail(
 const knownTexts = new WeakMap<LeftOut, string>();
 
 function textOf(left: LeftOut): string {
-  const known = left.rule === notServable ? knownTexts.get(left) : undefined;
+  const isUnserved = unservedRules.has(left.rule);
+  const known = isUnserved ? knownTexts.get(left) : undefined;
   if (known !== undefined) return known;
   const text = `${left.provider} ${left.model}: ${left.rule}`;
-  if (left.rule === notServable) knownTexts.set(left, text);
+  if (isUnserved) knownTexts.set(left, text);
   return text;
 }

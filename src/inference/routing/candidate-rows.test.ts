@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type Candidate, permits, supports } from "./candidate.ts";
+import { type Candidate, leftOutOf, permits, type RouteRow, supports } from "./candidate.ts";
 
 /** A candidate whose model and route declare these parameters. */
 const declaring = (model: string[] | undefined, route: string[] | undefined): Candidate =>
@@ -48,4 +48,19 @@ test.each([
     supports(declaring([other], undefined), one),
   ]).toEqual([true, true]);
   expect(supports(declaring([one], undefined), "seed")).toBe(false);
+});
+
+test.each([
+  ["a key", {}, { surface: "chat" }, "the gateway has no key for it"],
+  ["a price", { apiKey: "k" }, { surface: "chat" }, "it has no price"],
+  ["an address", { apiKey: "k" }, { surface: "decisions" }, "the gateway's key does not serve it"],
+])("a route without %s is left out for that reason", (_, credential, model, rule) => {
+  const row = {
+    provider: { id: "acme" },
+    route: { provider: credential },
+    model: { id: "acme/large", ...model },
+  } as unknown as RouteRow;
+  const left = leftOutOf(row);
+  expect(left).toMatchObject({ provider: "acme", model: "acme/large" });
+  expect(left.rule).toStartWith(rule);
 });

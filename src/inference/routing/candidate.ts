@@ -7,7 +7,12 @@ import {
 } from "../../billing/ledger/price.ts";
 import { nanoFromPico } from "../../platform/kernel/money.ts";
 import type { KeyUse } from "../../byok/provider-key-usage.ts";
-import { isFreeRoute, type CatalogModel, type UpstreamRoute } from "../catalog/model.ts";
+import {
+  hasCredential,
+  isFreeRoute,
+  type CatalogModel,
+  type UpstreamRoute,
+} from "../catalog/model.ts";
 import type { Cutoff, HealthWindows, ProviderWindows } from "./health/health-windows.ts";
 import type { SortKey } from "./provider-preferences.ts";
 import type { RequestNeeds } from "../canonical/request.ts";
@@ -247,8 +252,20 @@ export interface RowSources {
   isServable(route: UpstreamRoute, model: CatalogModel): boolean;
 }
 
-/** The rule that is reported for routes that no credential serves. */
+/** The rule that is reported for routes that no credential serves, for want of one. */
 export const notServable = "the gateway has no key for it";
+
+/** The same where the gateway has a key, which cannot be charged for or has no address. */
+const notPriced = "it has no price, so that the gateway's key does not serve it";
+const notReachable = "the gateway's key does not serve it";
+
+/** All rules of routes that no credential serves. */
+export const unservedRules: ReadonlySet<string> = new Set([notServable, notPriced, notReachable]);
+
+function unservedRule({ route, model }: RouteRow): string {
+  if (!hasCredential(route.provider)) return notServable;
+  return route.price === undefined && model.surface !== "decisions" ? notPriced : notReachable;
+}
 
 /** Cached by model: models are never changed in place, and live as long as their catalog. */
 const knownRows = new WeakMap<CatalogModel, ModelRows & RowSources>();
@@ -293,10 +310,10 @@ function rowOf(
 }
 
 /** Returns the entry for a row that cannot be served. */
-export const leftOutOf = ({ provider, model }: RouteRow): LeftOut => ({
-  provider: provider.id,
-  model: model.id,
-  rule: notServable,
+export const leftOutOf = (row: RouteRow): LeftOut => ({
+  provider: row.provider.id,
+  model: row.model.id,
+  rule: unservedRule(row),
 });
 
 /**
