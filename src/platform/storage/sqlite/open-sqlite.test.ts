@@ -12,10 +12,12 @@ import {
   sampleOptions,
   type SampleSchema,
 } from "../../../../test/support/sample-commits.ts";
+import type { PackedUnit } from "../commit-queue.ts";
 import { openStorage } from "../open-storage.ts";
 import type { Storage } from "../storage.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
 import { shrinkFile } from "./open-sqlite.ts";
+import { newWriterTurn, SqliteBatchWriter } from "./sqlite-batch-writer.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-sqlite-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -27,6 +29,10 @@ const open = (path: string) =>
 
 commitQueueSuite("SQLite", async () => `sqlite:${freshPath()}`);
 rawSumsSuite("SQLite", async () => `sqlite:${freshPath()}`);
+
+const fail = (message: string): never => {
+  throw new Error(message);
+};
 
 describe("the SQLite database", () => {
   const pragma = async (storage: Storage<SampleSchema>, name: string) => {
@@ -146,6 +152,16 @@ describe("the SQLite database", () => {
       { entries: 1 },
     ]);
     await storage.close();
+  });
+
+  test("refuses a batch that cannot be written as text, such as one of gigabytes", async () => {
+    const parts = { writer: {}, turn: newWriterTurn() };
+    const batches = new SqliteBatchWriter(
+      parts as unknown as ConstructorParameters<typeof SqliteBatchWriter>[0],
+    );
+    const unit: unknown = { toJSON: () => fail("too long") };
+    const writing = batches.write([unit as PackedUnit]);
+    expect(String(await writing.catch((reason: unknown) => reason))).toBe("Error: too long");
   });
 
   test("serves more statements than its cache holds", async () => {

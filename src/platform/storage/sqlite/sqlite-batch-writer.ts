@@ -19,8 +19,8 @@ export class SqliteBatchWriter implements BatchWriter {
   }
 
   write(units: readonly PackedUnit[]): Promise<readonly UnitFailure[]> {
-    const json = JSON.stringify(units);
     return new Promise((resolve, reject) => {
+      const json = JSON.stringify(units);
       const waiter = { resolve: (reply: string) => resolve(failuresIn(reply)), reject };
       this.#turn.whenFree(() => this.#writer.applyBatch(json, units.length, waiter));
     });
