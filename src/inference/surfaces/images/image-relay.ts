@@ -141,6 +141,8 @@ export class ImageRelay implements StreamRelay {
   /** A finished picture that may be the last one. */
   private waiting: Fields | undefined;
   private hasLeft = false;
+  /** Whether the provider has said that it finishes no picture. */
+  private hasFailed = false;
 
   constructor(options: RelayOptions, metering: PictureMetering & { nowSeconds(): number }) {
     this.options = options;
@@ -156,7 +158,10 @@ export class ImageRelay implements StreamRelay {
     if (data === "[DONE]" || !data.startsWith("{")) return "";
     const type = event ?? JSON.parse(memberText(data, "type") ?? "null");
     if (typeof type !== "string") throw this.errorIn(data);
-    if (type.endsWith("error")) throw this.errorIn(data);
+    if (type.endsWith("error")) {
+      this.hasFailed = true;
+      throw this.errorIn(data);
+    }
     if (type.endsWith("partial_image")) {
       this.hasContent = true;
       return this.takeWaiting() + this.partial(type, data);
@@ -198,11 +203,11 @@ export class ImageRelay implements StreamRelay {
 
   /**
    * Returns what was used before a picture was finished. A client that left with drafts of one has
-   * had the provider make it.
+   * had the provider make it, unless the provider reports an error meanwhile.
    */
   private meteredDrafts(): MeteredUsage {
     const { request, byPiece } = this.metering;
-    if (!this.hasLeft || !this.hasContent)
+    if (!this.hasLeft || !this.hasContent || this.hasFailed)
       return { usage: { outputImages: 0 }, estimated: true, clamped: false };
     const draft = { pictures: [{}], tokens: undefined, kind: {} };
     return meteredPictures(draft, { request, byPiece });
