@@ -118,17 +118,21 @@ export class Guard implements RouterGuard<Caller> {
     return this.admitKey(endpoint, context);
   }
 
-  /** Admits the caller of a call from one endpoint to another; such calls are not counted. */
+  /**
+   * Admits the caller of a call from one endpoint to another. Such calls are not counted here, and
+   * those of inference enter their runs.
+   */
   admitInner(
     endpoint: GuardedEndpoint,
     context: RequestContext,
     { operator }: InnerCall<Caller>,
-  ): void {
+  ): Promise<void> | undefined {
     context.caller =
       operator !== undefined && endpoint.access.operator
         ? operator
         : this.credentialOf(endpoint, context, { isInner: true });
     this.checkPlace(endpoint, context);
+    return endpoint.counting === "by-handler" ? this.options.runs.enter(context) : undefined;
   }
 
   /**
@@ -136,7 +140,7 @@ export class Guard implements RouterGuard<Caller> {
    * address was checked then.
    */
   admitCaller(endpoint: GuardedEndpoint, context: RequestContext, caller: Caller): void {
-    if (caller.kind !== "llm-key") throw invalidKey(context.request.headers);
+    if (caller.kind !== "llm-key") throw invalidKey(context.request.headers, []);
     const { connection } = caller.key;
     if (connection !== undefined) connectedCaller(caller, connection, endpoint.access);
     assertAccepted(caller, endpoint.access);
@@ -484,8 +488,8 @@ function authenticate(options: {
       throw missingKey(options.headers, access);
     }
     credential = liveCredential(secrets, options);
+    if (credential === undefined) throw invalidKey(options.headers, secrets);
   }
-  if (credential === undefined) throw invalidKey(options.headers);
   const connection = credential.kind === "llm-key" ? credential.key.connection : undefined;
   if (connection !== undefined && !options.isInner) assertAudience(connection, options.endpoint);
   if (credential.kind === "llm-key" && connection !== undefined)

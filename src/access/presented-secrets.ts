@@ -42,24 +42,29 @@ export function presentedSecrets(headers: RequestHeaders, inQuery: string | null
 /** Matches the authorization of a request that is signed as AWS requires it. */
 const signature = /^AWS4-/;
 
-/** Returns whether no secret has the form of a key of the gateway, such as where a provider's is sent. */
-const hasForeignKey = (headers: RequestHeaders): boolean =>
-  !presentedSecrets(headers, null).some(
+/** Returns whether secrets have the form of no key of the gateway, such as where a provider's is sent. */
+const areForeign = (secrets: readonly string[]): boolean =>
+  secrets.length > 0 &&
+  !secrets.some(
     (secret) =>
-      secret.startsWith(brand.llmKeyFamilyPrefix) || secret.startsWith(brand.managementKeyPrefix),
+      secret.startsWith(brand.llmKeyFamilyPrefix) ||
+      secret.startsWith(brand.managementKeyFamilyPrefix),
   );
 
 const foreignHint = ` Keys of this gateway begin with ${brand.llmKeyFamilyPrefix}; a key of a provider is not one of them.`;
 
 /** Builds the refusal of a request with these headers, whose secrets are no valid key. */
-export function invalidKey(headers: RequestHeaders): RefusedCredentialError {
+export function invalidKey(
+  headers: RequestHeaders,
+  secrets: readonly string[],
+): RefusedCredentialError {
   const isSigned = signature.test(headers.get("authorization") ?? "");
-  const isEmpty = presentedSecrets(headers, null).every((secret) => secret === "");
+  const isEmpty = secrets.length > 0 && secrets.every((secret) => secret === "");
   const message = isSigned
     ? "Signatures of AWS (SigV4) are not read here. Send a key of the gateway as `Authorization: Bearer`: Amazon's clients take it " +
       "from AWS_BEARER_TOKEN_BEDROCK, Anthropic's as `apiKey` or `api_key`."
     : isEmpty
       ? "The authorization has no key. Send one as `Authorization: Bearer <key>`; a variable that it is read from may be empty."
-      : `The API key is not valid: it is unknown, revoked, disabled or expired.${hasForeignKey(headers) ? foreignHint : ""}`;
+      : `The API key is not valid: it is unknown, revoked, disabled or expired.${areForeign(secrets) ? foreignHint : ""}`;
   return new RefusedCredentialError("invalid_api_key", message);
 }

@@ -241,7 +241,7 @@ export interface RouterGuard<Caller> {
     endpoint: Endpoint<never>,
     context: RequestContext<unknown, Caller>,
     call: InnerCall<Caller>,
-  ): void;
+  ): Promise<void> | undefined;
   /** Admits a caller to an endpoint without its secret, which must be a live credential. */
   admitCaller(
     endpoint: Endpoint<never>,

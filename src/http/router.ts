@@ -97,12 +97,12 @@ interface Compiling<Dependencies, Caller> extends RouterOptions<Dependencies, Ca
 function newContext<Dependencies, Caller>(
   request: ServedRequest,
   { clock, source, guard }: Compiling<Dependencies, Caller>,
-  outer?: RequestContext<unknown, Caller>,
+  inner?: { traceId: string | undefined },
 ): RequestContext<unknown, Caller> {
   return new RequestContext({
     request,
-    traceId: outer?.traceId ?? timeOrderedHex(clock.nowMs()),
-    isInner: outer !== undefined,
+    traceId: inner?.traceId ?? timeOrderedHex(clock.nowMs()),
+    isInner: inner !== undefined,
     startedMs: clock.monotonicMs(),
     caller: guard.unknownCaller,
     source,
@@ -315,10 +315,7 @@ function compileWork<Dependencies, Caller>(
   };
 }
 
-/**
- * Calls an endpoint for the client of another request. Inner calls do not count in the endpoints'
- * rate windows.
- */
+/** Calls an endpoint for the client of another request, without counting at its door. */
 async function askInner<Dependencies, Caller>(
   from: RequestContext<unknown, Caller>,
   {
@@ -335,9 +332,11 @@ async function askInner<Dependencies, Caller>(
   assert(compiled !== undefined, `there is no endpoint ${call.endpoint}`);
   const { endpoint, work } = compiled;
   const request = innerRequest(from.request, call);
-  const context = newContext(request, options, from);
+  // A request may make several calls, and each of inference has a hold and a record of its own.
+  const traceId = endpoint.counting === "by-handler" ? undefined : from.traceId;
+  const context = newContext(request, options, { traceId });
   try {
-    options.guard.admitInner(endpoint, context, call);
+    await options.guard.admitInner(endpoint, context, call);
     return await innerAnswer(await work(context));
   } finally {
     request.memory.release();

@@ -402,6 +402,13 @@ describe("the door", () => {
       expect(await (await withKey(`/v1/models/none?key=${key}`)).json()).toMatchObject({
         error: { status: key === testLlmKey ? "NOT_FOUND" : "UNAUTHENTICATED" },
       });
+    for (const [key, words] of [
+      ["sk-svc-v1-none", /disabled or expired\.$/],
+      ["AIzaNone", /is not valid.* begin with sk-svc-/],
+    ] as const)
+      expect(await (await withKey(`/v1/models/none?key=${key}`)).json()).toMatchObject({
+        error: { message: expect.stringMatching(words) },
+      });
   });
 
   test("keeps a key of the query out of its logs, its errors and what it asks", async () => {
