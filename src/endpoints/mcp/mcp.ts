@@ -99,10 +99,10 @@ export const mcp = defineEndpoint<McpDependencies>({
   summary: "Call tools over MCP.",
   description:
     "JSON-RPC 2.0 of the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28, without sessions; also at /mcp below " +
-    "the root. LLM keys can call tools that require no scope; management keys and connected apps can call tools whose scope they " +
-    "hold. Operators' tools accept LLM keys with operator: true, and management keys of the first workspace with " +
-    "write:management-keys. Limited to 120 tool calls per minute and credential and 300 requests per minute and address, separate " +
-    "from other limits.",
+    "the root. LLM keys can call tools that require no scope, and those of inference; management keys and connected apps can call " +
+    "tools whose scope they hold, and management keys none of inference. Operators' tools accept LLM keys with operator: true, and " +
+    "management keys of the first workspace with write:management-keys. Limited to 120 tool calls per minute and credential and 300 " +
+    "requests per minute and address, separate from other limits.",
   tag: "MCP",
   rawBody: messageSchema,
   response: () => z.looseObject({ jsonrpc: z.literal("2.0") }),

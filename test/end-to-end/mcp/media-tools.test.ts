@@ -194,6 +194,49 @@ test("a call with the same idempotency key makes one picture", async () => {
   ];
   expect(at(second, "content.1")).toEqual(at(first, "content.1"));
   expect(asked() - before).toBe(1);
+  // The repetition has no record of its own.
+  expect(textAt(first, "structuredContent.generation_id")).toStartWith("gen_");
+  expect(at(second, "structuredContent.generation_id")).toBeUndefined();
+});
+
+test("speech is not kept, so that a repeated call is refused", async () => {
+  const before = asked();
+  const given = { model: "acme/speak", input: "Once", idempotency_key: "one-speech" };
+  expect(at(await call("generate_speech", given), "content.1.type")).toBe("audio");
+  expect(refusalOf(await call("generate_speech", given))).toContain("Use a new key");
+  expect(asked() - before).toBe(1);
+});
+
+test("calls of one request have a charge and a record each", async () => {
+  const given = { name: "generate_image", arguments: { model: "acme/draw", prompt: "x" } };
+  const calls = [1, 2, 3].map((id) => ({ ...rpc("tools/call", given), id }));
+  const { body } = await sendMcp(`${gateway.origin}/mcp`, calls, { secret: testLlmKey });
+  const results = listAt({ body }, "body").map((answer) => at(answer, "result"));
+  const ids = results.map((result) => textAt(result, "structuredContent.generation_id"));
+  expect(new Set(ids).size).toBe(3);
+  for (const id of ids)
+    expect(await (await gateway.get(`/generation?id=${id}`)).json()).toMatchObject({
+      data: { id, total_cost: 0.04 },
+    });
+});
+
+test("calls are requests of the run of their key, or of the one that a header names", async () => {
+  const given = { model: "acme/draw", prompt: "x" };
+  const fields = { name: "pictures", limit: 1, max_requests: 1 };
+  const secret = textAt(await (await gateway.post("/runs", fields)).json(), "key");
+  const before = asked();
+  expect(at(await call("generate_image", given, secret), "isError")).not.toBe(true);
+  expect(refusalOf(await call("generate_image", given, secret))).toContain("has made its 1");
+  const headers = { "x-service-run": "named; limit=0.05" };
+  const message = rpc("tools/call", { name: "generate_image", arguments: given });
+  const send = async (): Promise<unknown> =>
+    at(
+      (await sendMcp(`${gateway.origin}/mcp`, message, { secret: testLlmKey, headers })).body,
+      "result",
+    );
+  expect(at(await send(), "isError")).not.toBe(true);
+  expect(refusalOf(await send())).toContain("this run");
+  expect(asked() - before).toBe(2);
 });
 
 test("management keys neither see nor call them", async () => {

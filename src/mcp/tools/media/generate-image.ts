@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
+import { askModel } from "./answered-call.ts";
 import { pictureArguments, picturesBody, picturesOf, picturesSchema } from "./pictures.ts";
 
 /** Makes pictures of a prompt. */
@@ -14,9 +15,9 @@ export const generateImage = defineTool({
   endpoint: "POST /images/generations",
   output: picturesSchema,
   input: z.object({ ...pictureArguments, ...idempotencyField }),
-  run: async ({ idempotency_key: idempotencyKey, ...given }, { request }) =>
+  run: async ({ idempotency_key: idempotencyKey, ...given }, context) =>
     picturesOf(
-      await request({
+      await askModel(context, {
         endpoint: "POST /images/generations",
         body: picturesBody(given),
         idempotencyKey,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { MediaResult } from "../../media-result.ts";
 import { defineTool, idempotencyField } from "../../tool.ts";
-import { answeredCall, answeredFields } from "./answered-call.ts";
+import { answeredCall, answeredFields, askModel } from "./answered-call.ts";
 
 const formats = ["mp3", "opus", "aac", "flac", "wav"] as const;
 
@@ -68,11 +68,18 @@ export const generateSpeech = defineTool({
       .enum(formats, `must be one of ${formats.join(", ")}`)
       .default("mp3")
       .describe("Format of the sound."),
-    ...idempotencyField,
+    idempotency_key: idempotencyField.idempotency_key.describe(
+      "Idempotency key of this call, such as a UUID. A repeated call with the same key speaks nothing more, and is refused: sound is " +
+        "not kept.",
+    ),
   }),
-  async run({ idempotency_key: idempotencyKey, ...given }, { request }) {
+  async run({ idempotency_key: idempotencyKey, ...given }, context) {
     const body = { ...given, stream_format: "sse" };
-    const answer = await request({ endpoint: "POST /audio/speech", body, idempotencyKey });
+    const answer = await askModel(context, {
+      endpoint: "POST /audio/speech",
+      body,
+      idempotencyKey,
+    });
     const { sound, usage } = spokenIn(String(answer.body));
     const mimeType = isWav(sound) ? "audio/wav" : soundTypes[given.response_format];
     return new MediaResult(

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { defineTool, idempotencyField } from "../../tool.ts";
-import { answeredCall, answeredFields } from "./answered-call.ts";
+import { answeredCall, answeredFields, askModel } from "./answered-call.ts";
 
 const formats = ["json", "srt", "vtt", "verbose_json", "diarized_json"] as const;
 
@@ -71,8 +71,8 @@ export const transcribeAudio = defineTool({
       .describe("srt and vtt: captions in text. verbose_json: times. diarized_json: speakers."),
     ...idempotencyField,
   }),
-  async run({ idempotency_key: idempotencyKey, audio, format, file_id, ...given }, { request }) {
-    const answer = await request({
+  async run({ idempotency_key: idempotencyKey, audio, format, file_id, ...given }, context) {
+    const answer = await askModel(context, {
       endpoint: "POST /audio/transcriptions",
       body: { ...given, ...soundIn({ audio, format, file_id }) },
       idempotencyKey,
