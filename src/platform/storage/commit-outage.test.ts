@@ -74,6 +74,24 @@ test("a failed trial closes the queue again, whatever the reason", async () => {
   await queue.close();
 });
 
+test("trials that the database refuses are a second apart, although test writes succeed", async () => {
+  const clock = new FakeClock();
+  const { writer, queue } = queueOnHeldWriter({ clock, retryMs: 1 });
+  writer.probeFailure = away;
+  expect(await queue.takesWrites()).toBe(false);
+  writer.probeFailure = undefined;
+  while (!queue.admits()) await nextTurn();
+  const trial = queue.commit(entryUnit("trial")).catch(String);
+  await nextTurn();
+  void writer.finish([{ index: 0, error: new Error("the trigger failed") }]);
+  expect(await trial).toContain("the trigger failed");
+  while (queue.stalled) await nextTurn();
+  expect(queue.admits()).toBe(false);
+  clock.advance(1_000);
+  expect([queue.admits(), queue.admits()]).toEqual([true, false]);
+  await queue.close();
+});
+
 test("eight refused units in a row are an outage, unless their errors are known", async () => {
   const { writer, queue } = queueOnHeldWriter({ retryMs: 1 });
   writer.probeFailure = away;

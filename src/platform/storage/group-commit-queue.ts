@@ -406,7 +406,7 @@ const trialEveryMs = 1_000;
 /**
  * Decides whether work that has to be committed may begin. The gate closes with the first commit
  * that the database cannot take. After a successful test write it admits one request per second,
- * and the first committed unit opens it.
+ * also where the one before was refused, and the first committed unit opens it.
  */
 class CommitGate {
   readonly #clock: Clock;
@@ -442,6 +442,7 @@ class CommitGate {
   /** Closes the gate: the database cannot take commits at the moment. */
   close(cause: string): void {
     if (this.#state === "open") {
+      this.#lastTrialMs = -Infinity;
       this.#closedAtMs = this.#clock.monotonicMs();
       this.#rejectedAtClose = this.rejectedCount;
     }
@@ -460,9 +461,7 @@ class CommitGate {
 
   /** Notes a successful test write. */
   probed(): void {
-    if (this.#state !== "closed") return;
-    this.#state = "trial";
-    this.#lastTrialMs = -Infinity;
+    if (this.#state === "closed") this.#state = "trial";
   }
 
   /** Opens the gate: a unit was committed. */
