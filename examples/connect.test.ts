@@ -11,7 +11,7 @@ import {
 let people: PeopledGateway;
 beforeAll(async () => {
   people = await startPeopledMcp();
-}, 60_000);
+}, 240_000);
 afterAll(() => people.stop());
 
 const start = (file: string) =>

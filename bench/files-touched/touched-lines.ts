@@ -49,7 +49,7 @@ async function coverageOf({ client, upstream, stream }: Scene, times: number): P
         "--coverage",
         "--coverage-reporter=lcov",
         `--coverage-dir=${directory}`,
-        "--timeout=60000",
+        "--timeout=600000",
         "./bench/files-touched/scene.ts",
       ],
       {

@@ -18,7 +18,7 @@ beforeAll(async () => {
     migrations,
     commitStatements: { inserts: [batchResultInsert], adds: [] },
   });
-}, 120_000);
+}, 240_000);
 afterAll(() => storage.close());
 
 /** The stores of a gateway whose clock shows another time. */

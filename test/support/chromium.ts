@@ -43,8 +43,6 @@ async function browserHere(): Promise<Browser> {
 
 /** The part of a browser that one user of it has. */
 export interface OwnWindows extends Pick<Browser, "newContext"> {
-  /** Whether the browser has not ended. */
-  isOpen(): boolean;
   /** Closes the windows of this user; the browser stays for the next one in this process. */
   close(): Promise<void>;
 }
@@ -57,7 +55,6 @@ export async function startChromium(): Promise<OwnWindows> {
   const browser = await browserHere();
   const contexts: BrowserContext[] = [];
   return {
-    isOpen: () => browser.isConnected(),
     async newContext(options) {
       const context = await browser.newContext(options);
       contexts.push(context);

@@ -171,6 +171,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
 
   test("content inserted above visible content is measured", async () => {
     const { page } = await windowOf(scene, "owner", "phone");
+    await loadInOrder(page, `${scene.origin}/dashboard/security`, orders["the last first"]);
     expect(await foundShifts(page)).toEqual([]);
     await page.evaluate(
       "document.querySelector('main').prepend(Object.assign(document.createElement('p'), { textContent: 'late' }))",

@@ -36,10 +36,15 @@ class Worker {
   /** Moves the focus with the tab key until it is on the target. */
   private async tabTo(target: Locator): Promise<void> {
     await target.waitFor();
-    const element = await target.elementHandle();
+    let element = await target.elementHandle();
     for (let tabs = 0; tabs < tabsMax; tabs += 1) {
-      if (await element?.evaluate((each) => each === each.ownerDocument.activeElement)) return;
-      await this.page.keyboard.press("Tab");
+      const isThere = await element?.evaluate((each) =>
+        each.isConnected ? each === each.ownerDocument.activeElement : undefined,
+      );
+      if (isThere === true) return;
+      // What was written anew has another element in its place.
+      if (isThere === undefined) element = await target.elementHandle();
+      else await this.page.keyboard.press("Tab");
     }
     throw new Error(`the tab key does not lead to ${String(target)}`);
   }

@@ -120,6 +120,12 @@ files: { url: ${temporaryDirectory()} }
     async () => {
       const { key, hash } = await createKey(running, {});
       const openai = clientOf(key);
+      const gate = nodes.upstream.gate();
+      // The last quarter waits for what breaks, so that it breaks in the middle of any batch.
+      nodes.upstream.script((each) => {
+        const answer = chatAnswer(each, { usage });
+        return lineIn(each) < (lines * 3) / 4 ? answer : [gate, ...answer];
+      });
       const id = await submit(openai);
       let [kills, isFlushed] = [0, false];
       for (;;) {
@@ -138,7 +144,9 @@ files: { url: ${temporaryDirectory()} }
           await valkey.send("FLUSHALL", []);
           valkey.close();
         }
+        if (kills > 0 && isFlushed) gate.open();
       }
+      expect(kills).toBeGreaterThan(0);
       const batch = await openai.batches.retrieve(id);
       expect(batch).toMatchObject({
         request_counts: { total: lines, completed: lines, failed: 0 },

@@ -171,7 +171,10 @@ const guesses = [
 
 describe("a first start without bootstrap variables", () => {
   test("creates one LLM key, no management key and no credits, and requests without a key get 401", async () => {
-    const gateway = await startProcess({ yaml: "server:\n  trust_proxy: true\n" });
+    const gateway = await startProcess({
+      dataDirectory: temporaryDirectory(),
+      yaml: "server:\n  trust_proxy: true\n",
+    });
     const records = await recordsIn(gateway.dataDirectory);
     expect(records).toMatchObject({
       llmKeys: [{ name: "First key" }],

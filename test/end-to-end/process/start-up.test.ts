@@ -10,6 +10,7 @@ import {
   type GatewayProcess,
 } from "../../support/process.ts";
 import { at } from "../api/at.ts";
+import { freePort } from "./support/ports.ts";
 
 const root = join(import.meta.dir, "..", "..", "..");
 const hasProc = existsSync("/proc/self/stat");
@@ -123,13 +124,14 @@ describe("a start", () => {
     for (const link of new Set(links)) expect((await fetch(`${link}/healthz`)).status).toBe(200);
     expect(links.join(" ")).not.toContain("0.0.0.0");
     await gateway.terminate();
+    const chosen = freePort();
     const again = await startProcess({
       environment: {
-        PORT: String(port),
+        PORT: String(chosen),
         SWITCHYARD_PUBLIC_URL: "https://gateway.example.com/",
       },
     });
-    expect(again.port).toBe(port);
+    expect(again.port).toBe(chosen);
     expect(again.stdoutLines.at(-1)).toStartWith("switchyard ready http://127.0.0.1:");
     const example = again.stdoutLines.find((line) => line.startsWith(commandStart));
     expect(example).toContain("https://gateway.example.com/v1/chat/completions");
