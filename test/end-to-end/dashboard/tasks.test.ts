@@ -42,7 +42,7 @@ class Worker {
         each.isConnected ? each === each.ownerDocument.activeElement : undefined,
       );
       if (isThere === true) return;
-      // What was written anew has another element in its place.
+      // What the page renders again has another element in its place.
       if (isThere === undefined) element = await target.elementHandle();
       else await this.page.keyboard.press("Tab");
     }
