@@ -1,4 +1,5 @@
 import { afterEach, expect, mock, spyOn, test } from "bun:test";
+import { systemClock } from "../../platform/kernel/clock.ts";
 import { bodyPieces } from "./body-pieces.ts";
 
 afterEach(() => mock.restore());
@@ -36,4 +37,28 @@ test("more is gathered of a body that trickles, for longer and longer", async ()
 
 test("nothing is gathered of a body with large pieces", async () => {
   expect(await waitsOf(20_000, { late: true })).toEqual([]);
+});
+
+test("a body of which a byte comes now and then is refused, although more of it is gathered", async () => {
+  let nowMs = 0;
+  spyOn(systemClock, "livedMs").mockImplementation(() => nowMs);
+  spyOn(Bun, "sleep").mockImplementation((ms) => {
+    nowMs += Number(ms);
+    return Promise.resolve();
+  });
+  let count = 0;
+  const source = {
+    pull(control: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>): void {
+      count += 1;
+      // The first ones are awaited, and later ones have come while more was gathered.
+      if (count <= 12) nowMs += 5;
+      if (count > 400) control.close();
+      else control.enqueue(new Uint8Array(1));
+    },
+  };
+  const body = new ReadableStream(source, { highWaterMark: 0 });
+  const request = new Request("http://gateway.example/", { method: "POST", body });
+  const reading = Array.fromAsync(bodyPieces(request, 1_000_000));
+  await expect(reading).rejects.toMatchObject({ code: "request_timeout" });
+  expect(nowMs).toBeLessThan(11_000);
 });

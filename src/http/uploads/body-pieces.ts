@@ -33,7 +33,7 @@ const turnBytes = 64 * 1024 * 1024;
  * Reads a body as it arrives, for bodies that are stored and not held in memory. A piece is valid
  * until the next one is asked for: then its memory is freed, since garbage of this size is collected
  * too late. Each piece is awaited in time; the time in which the reader works on a piece, or waits
- * for its turn, does not count. A body that is refused is drained, so that its client gets the
+ * for its turn, does not count, while that in which more is gathered does. A body that is refused is drained, so that its client gets the
  * answer. `waits` says whether the reader may wait for storage, where so many bodies wait for their turn;
  * bodies then take turns, since more of each would come meanwhile. Throws `GatewayError`.
  */
@@ -69,8 +69,9 @@ export async function* bodyPieces(
       gathering.came(value.byteLength, nowMs - askedMs);
       yield value;
       freePiece(value);
-      if (size !== declared) await gathering.wait();
-      pace.dueMs += systemClock.livedMs() - nowMs;
+      const gatheredMs = size === declared ? 0 : await gathering.wait();
+      // What is gathered has to come in time, too, or a byte now and then would do for hours.
+      pace.dueMs += Math.max(0, systemClock.livedMs() - nowMs - gatheredMs);
     }
     isWhole = true;
   } finally {
@@ -97,10 +98,11 @@ class Gathering {
     else if (awaitedMs >= 1) this.waitMs = Math.min(gatherMsMax, 2 * this.waitMs + 1);
   }
 
-  /** Waits for more, as long as it is worth it. */
-  wait(): Promise<void> | undefined {
-    if (!this.isSmall) return undefined;
-    return this.waitMs === 0 ? nextTurn() : Bun.sleep(this.waitMs);
+  /** Waits for more, as long as it is worth it. Returns the milliseconds for which it meant to. */
+  async wait(): Promise<number> {
+    if (!this.isSmall) return 0;
+    await (this.waitMs === 0 ? nextTurn() : Bun.sleep(this.waitMs));
+    return this.waitMs;
   }
 }
 
