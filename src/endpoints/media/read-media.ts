@@ -159,7 +159,7 @@ async function readForm(
     if (readers <= 0) for (const { content } of uploads.splice(0)) await content.close();
   };
   const boundary = boundaryOf(request.headers.get("content-type"));
-  const room = await spool.room(roomOf(request, limits));
+  const room = await spool.room(roomOf(request, limits), request);
   try {
     const waits = (waitingCount: number): boolean => spool.isSlow && waitingCount < waitingMax;
     const pieces = bodyPieces(request, limits.formBytesMax, { waits });

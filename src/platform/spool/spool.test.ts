@@ -97,6 +97,34 @@ test("only so many uploads wait for room, by the bytes that the platform keeps o
   expect(spool.usedBytes).toBe(0);
 });
 
+test("as many uploads of unknown length wait as of large ones", async () => {
+  const spool = new Spool({ directory, bytesMax: mib });
+  const room = await spool.room(mib);
+  const first = spool.room(mib);
+  const waiting = Array.from({ length: 127 }, () => spool.room(0));
+  await expect(spool.room(0)).rejects.toMatchObject({ code: "service_unavailable" });
+  room.close();
+  (await first).close();
+  await Promise.all(waiting);
+  expect(spool.usedBytes).toBe(0);
+});
+
+test("an upload whose client leaves waits for room no longer, and lets others in", async () => {
+  const spool = new Spool({ directory, bytesMax: 4 * mib });
+  const room = await spool.room(3 * mib);
+  const client = new AbortController();
+  const large = spool.room(3 * mib, client);
+  const small = spool.room(mib);
+  client.abort();
+  await expect(large).rejects.toMatchObject({ code: "client_closed_request" });
+  (await small).close();
+  await expect(spool.room(2 * mib, client)).rejects.toMatchObject({
+    code: "client_closed_request",
+  });
+  room.close();
+  expect(spool.usedBytes).toBe(0);
+});
+
 test("uploads wait for room in the order in which they came, and one that never fits is refused", async () => {
   const spool = new Spool({ directory, bytesMax: 4 * mib });
   await expect(spool.room(4 * mib + 1)).rejects.toMatchObject({ code: "service_unavailable" });

@@ -34,6 +34,9 @@ const full = (bytesMax: number): GatewayError =>
     { retryAfterSeconds: 5, metadata: { reason: "spool", limit_bytes: bytesMax } },
   );
 
+const left = (): GatewayError =>
+  new GatewayError("client_closed_request", "The client left before its request was complete.");
+
 /** Builds the refusal of an upload whose bytes the storage did not take. */
 const unwritable = (cause: unknown): GatewayError =>
   new GatewayError(
@@ -78,30 +81,39 @@ export class Spool {
   /**
    * Waits for room for the bytes of an upload, so that hundreds at once come one after another where
    * they do not fit together. Throws `service_unavailable` where they never fit, too many wait, or no
-   * room was left within a minute.
+   * room was left within a minute. The wait ends as well when the client leaves.
    */
-  async room(bytes: number): Promise<SpoolRoom> {
+  async room(bytes: number, client?: Client): Promise<SpoolRoom> {
     if (bytes > this.bytesMax) throw full(this.bytesMax);
     if (this.waiting.length === 0 && this.usedBytes + bytes <= this.bytesMax)
       this.usedBytes += bytes;
-    else await this.waitFor(bytes);
+    else await this.waitFor(bytes, client);
     return new SpoolRoom(this, bytes);
   }
 
-  private waitFor(bytes: number): Promise<void> {
-    const kept = Math.min(bytes, waitingBytesOfOne);
+  private waitFor(bytes: number, client?: Client): Promise<void> {
+    const signal = client?.signal;
+    if (signal?.aborted === true) throw left();
+    // Those that do not say their length may be long.
+    const kept = bytes === 0 ? waitingBytesOfOne : Math.min(bytes, waitingBytesOfOne);
     if (this.waitingBytes + kept > waitingBytesMax) throw full(this.bytesMax);
     this.waitingBytes += kept;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = { bytes, resolve };
     this.waiting.push(waiting);
-    const timer = setTimeout(() => {
-      this.waiting.splice(this.waiting.indexOf(waiting), 1);
-      reject(full(this.bytesMax));
+    const giveUp = (error: GatewayError): void => {
+      const at = this.waiting.indexOf(waiting);
+      if (at < 0) return;
+      this.waiting.splice(at, 1);
+      reject(error);
       this.admit();
-    }, roomWaitMs);
+    };
+    const leave = (): void => giveUp(left());
+    const timer = setTimeout(() => giveUp(full(this.bytesMax)), roomWaitMs);
+    signal?.addEventListener("abort", leave);
     return promise.finally(() => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", leave);
       this.waitingBytes -= kept;
     });
   }
@@ -224,6 +236,11 @@ export class Spool {
       throw unwritable(error);
     }
   }
+}
+
+/** The sender of an upload, whose signal says that it has left. It is read only where it is needed. */
+interface Client {
+  readonly signal: AbortSignal;
 }
 
 /** An upload that waits for room. */
