@@ -143,9 +143,63 @@ function recording(seconds: number): Buffer {
   return Buffer.concat([header, element([0x18, 0x53, 0x80, 0x67]), info, ...clusters]);
 }
 
-test("a recording of a browser is as long as its last block is late", async () => {
-  const length = await lengthOf(recording(60), "recording.webm", "audio/webm");
+test.each([
+  ["in its last cluster", Buffer.alloc(0)],
+  // Cues, whose id read as one of one byte leads to what resembles a block.
+  [
+    "before an index",
+    Buffer.concat([Buffer.from([0x1c, 0x53, 0xbb, 0x6b]), Buffer.alloc(5_050), hugeBlock()]),
+  ],
+])("a recording of a browser is as long as its last block is late: %s", async (_, behind) => {
+  const bytes = Buffer.concat([recording(60), behind]);
+  const length = await lengthOf(bytes, "recording.webm", "audio/webm");
   expect(length).toMatchObject({ heldMs: 59_980, isKnown: true });
+});
+
+/** Returns a block that is the latest possible. */
+function hugeBlock(): Buffer {
+  return element([0xa3], Buffer.from([0x81, 0x7f, 0xff, 0, 1, 2, 3, 4, 5, 6, 7, 8]));
+}
+
+/** Returns a page of an Ogg file with one packet, which ends at a position. */
+function page(packet: Buffer, { position, type = 0 }: { position: number; type?: number }): Buffer {
+  const head = Buffer.alloc(28);
+  head.write("OggS", "latin1");
+  head[5] = type;
+  head.writeBigInt64LE(BigInt(position), 6);
+  head[26] = 1;
+  head[27] = packet.length;
+  return Buffer.concat([head, packet]);
+}
+
+/** Returns Opus of so many seconds in pages of one packet of 20 ms, as calls and chats write it. */
+function opus(seconds: number): Buffer {
+  const head = Buffer.from("OpusHead\x01\x01\x38\x01\x80\x3e\0\0\0\0\0", "latin1");
+  const tags = Buffer.from("OpusTags\x04\0\0\0test\0\0\0\0", "latin1");
+  return Buffer.concat([
+    page(head, { position: 0, type: 2 }),
+    page(tags, { position: 0 }),
+    ...Array.from({ length: seconds * 50 }, (_, index) =>
+      page(Buffer.alloc(40, 7), { position: 312 + (index + 1) * 960 }),
+    ),
+  ]);
+}
+
+test.each([1, 30, 600])("Opus in Ogg is as long as its last page tells: %d s", async (seconds) => {
+  const length = await lengthOf(opus(seconds), "voice.ogg", "audio/ogg");
+  expect(length).toMatchObject({ heldMs: seconds * 1_000, isKnown: true });
+});
+
+test("Vorbis in Ogg is as long as its last page tells", async () => {
+  const head = Buffer.alloc(30);
+  head.write("\x01vorbis", "latin1");
+  head[11] = 1;
+  head.writeUInt32LE(16_000, 12);
+  const pages = Array.from({ length: 40 }, (_, index) =>
+    page(Buffer.alloc(250, 9), { position: (index + 1) * 4_000 }),
+  );
+  const bytes = Buffer.concat([page(head, { position: 0, type: 2 }), ...pages]);
+  expect(await lengthOf(bytes, "a.ogg", "audio/ogg")).toMatchObject({ heldMs: 10_000 });
 });
 
 test.each([

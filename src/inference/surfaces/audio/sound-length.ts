@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { StoredContent } from "../../../platform/spool/spool.ts";
 import { WindowedBytes } from "../media/windowed-bytes.ts";
 import { behindTags, mpegMs } from "./lengths/mpeg-length.ts";
+import { oggMs } from "./lengths/ogg-length.ts";
 import { wavMs } from "./lengths/wav-length.ts";
 import { webmMs } from "./lengths/webm-length.ts";
 
@@ -31,7 +32,9 @@ export async function soundLength(
   if (pcmMs !== undefined) return { heldMs: pcmMs, mostMs: pcmMs, isKnown: true };
   const mostMs = Math.ceil((content.size * 1_000) / bytesPerSecondMin);
   const toldMs = (await hasContainer(content))
-    ? ((await containerMs(content, { filename, type })) ?? (await webmMs(content)))
+    ? ((await oggMs(content)) ??
+      (await containerMs(content, { filename, type })) ??
+      (await webmMs(content)))
     : await mpegMs(content);
   if (toldMs === undefined) return { heldMs: mostMs, mostMs };
   const leastMs = Math.ceil((content.size * 1_000) / bytesPerSecondMax);

@@ -64,8 +64,11 @@ async function lastTick(bytes: WindowedBytes, begin: number): Promise<number | u
   while (at + 2 < end) {
     if (!bytes.has(at, 16)) await bytes.load(at, 16);
     const id = bytes.at(at) ?? 0;
-    const inner = sizeAt(bytes, at + 1);
-    const body = at + 1 + inner.length;
+    // Ids say their length as sizes do. One of four bytes begins what follows a cluster of unknown size.
+    const idLength = Math.clz32(id) - 23;
+    if (idLength > 3) break;
+    const inner = sizeAt(bytes, at + idLength);
+    const body = at + idLength + inner.length;
     if (id === timestamp) base = bytes.number(body, Math.min(8, inner.size));
     if (id === simpleBlock || id === block) {
       const relative = bytes.number(body + 1, 2);
