@@ -138,6 +138,17 @@ test.each([
     expect(new BytesAside().textWithout(cut(data, size))).toBeUndefined();
 });
 
+test.each(["\n\ndata: [DONE]\n\n", "\r"])(
+  "bytes in which a line ends are no base64: %j",
+  (lines) => {
+    const [half, rest] = [picture.slice(0, 140_000), picture.slice(140_000)];
+    const pieces = [`data: {"data":"${half.slice(0, 70_000)}`, half.slice(70_000), rest];
+    const last = `${rest.slice(0, 5_000)}${lines}${rest.slice(5_000, 10_000)}"}\n`;
+    const bytes = [...pieces, last].map((piece) => Buffer.from(piece));
+    expect(new BytesAside().textWithout(bytes)).toBeUndefined();
+  },
+);
+
 test("what may be shown again is kept, up to a bound", () => {
   const aside = new BytesAside();
   const base64 = "A".repeat(12 * 1024 * 1024);

@@ -13,6 +13,7 @@ interface Place {
 
 const quote = 0x22;
 const backslash = 0x5c;
+const [lineFeed, carriageReturn] = [0x0a, 0x0d];
 
 /** Bytes before a string in which its name is looked for, and of it for what a data URL begins with. */
 const nameBytes = 64;
@@ -46,7 +47,7 @@ export function longBase64In(
     const end = start && endIn(pieces, after);
     if (start !== undefined && end !== undefined) {
       const base64 = slicesOf(pieces, start, end);
-      if (lengthOf(base64) >= leastBytes && base64.every(isBase64)) {
+      if (lengthOf(base64) >= leastBytes && base64.every(isBase64) && !endsLine(base64.at(-1))) {
         found.push({ before: textOf(slicesOf(pieces, from, start)), base64: joinedSmall(base64) });
         from = end;
       }
@@ -112,6 +113,13 @@ function isBase64(bytes: Uint8Array): boolean {
   const ends = [bytes.subarray(0, sampleBytes), bytes.subarray(-sampleBytes)];
   return !noBase64.test(textOf(ends));
 }
+
+/**
+ * Returns whether a line of the stream ends within the last bytes of a string, which are no JSON then.
+ * Pieces before the last one are read only as far as their line has not ended.
+ */
+const endsLine = (bytes: Uint8Array | undefined): boolean =>
+  bytes !== undefined && (bytes.includes(lineFeed) || bytes.includes(carriageReturn));
 
 const textOf = (slices: readonly Uint8Array[]): string => Buffer.concat(slices).toString("utf8");
 
