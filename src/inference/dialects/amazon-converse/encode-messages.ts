@@ -1,3 +1,4 @@
+import { isPictureType, pictureTypeOf } from "../../../platform/kernel/picture-type.ts";
 import {
   type CacheMarker,
   type AudioPart,
@@ -257,24 +258,13 @@ function encodeImage(part: ImagePart, place: EncodePlace): JsonObject[] {
   ];
 }
 
-/** Image formats that Converse reads, with the beginning of their bytes in base64. */
-const imageFormats: readonly (readonly [format: string, beginning: string])[] = [
-  ["jpeg", "/9j/"],
-  ["png", "iVBORw0KGgo"],
-  ["gif", "R0lGOD"],
-  ["webp", "UklGR"],
-];
-
 /** Returns the format of the bytes themselves, which a client may have declared wrongly. */
 function imageFormat(source: MediaSource, place: EncodePlace): string {
   const named =
     source.type === "base64" ? source.mediaType.replace(/^image\//, "") : extensionOf(source);
-  const seen =
-    source.type === "base64"
-      ? imageFormats.find(([, beginning]) => source.data.startsWith(beginning))?.[0]
-      : undefined;
-  const format = seen ?? (named === "jpg" ? "jpeg" : named);
-  if (imageFormats.some(([known]) => known === format)) return format;
+  const seen = source.type === "base64" ? pictureTypeOf(source.data) : undefined;
+  const format = seen?.replace(/^image\//, "") ?? (named === "jpg" ? "jpeg" : named);
+  if (isPictureType(`image/${format}`)) return format;
   throw place.unsupported(
     `has the unsupported image type ${named || "of no name"}; send a JPEG, PNG, GIF or WebP.`,
   );

@@ -1,3 +1,4 @@
+import { pictureTypeOf } from "../../../platform/kernel/picture-type.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { Loss } from "../../canonical/request.ts";
 import {
@@ -169,18 +170,10 @@ function resultOf(
   return { role: "tool", tool_call_id: given ?? call?.id ?? "call_0", content };
 }
 
-/** The beginnings of pictures in base64, by media type. */
-const pictureStarts: readonly (readonly [start: string, mediaType: string])[] = [
-  ["iVBOR", "image/png"],
-  ["/9j/", "image/jpeg"],
-  ["R0lGOD", "image/gif"],
-  ["UklGR", "image/webp"],
-];
-
 const picturesOf = (images: readonly JsonValue[]): JsonObject[] =>
   images.map((image) => {
     const data = String(image);
-    const type = pictureStarts.find(([start]) => data.startsWith(start))?.[1] ?? "image/png";
+    const type = pictureTypeOf(data) ?? "image/png";
     const url = data.startsWith("data:") ? data : `data:${type};base64,${data}`;
     return { type: "image_url", image_url: { url } };
   });

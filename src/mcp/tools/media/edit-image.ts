@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
-import { askModel } from "./answered-call.ts";
-import { pictureArguments, picturesBody, picturesOf, picturesSchema } from "./pictures.ts";
+import { askForPictures, pictureArguments, picturesSchema } from "./pictures.ts";
 
 const picture = z.string().min(1);
 
@@ -28,12 +27,5 @@ export const editImage = defineTool({
       .describe("PNG with transparent pixels where the first picture is to change, named alike."),
     ...idempotencyField,
   }),
-  run: async ({ idempotency_key: idempotencyKey, ...given }, context) =>
-    picturesOf(
-      await askModel(context, {
-        endpoint: "POST /images/edits",
-        body: picturesBody(given),
-        idempotencyKey,
-      }),
-    ),
+  run: (given, context) => askForPictures(context, "POST /images/edits", given),
 });

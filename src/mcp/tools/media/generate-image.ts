@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
-import { askModel } from "./answered-call.ts";
-import { pictureArguments, picturesBody, picturesOf, picturesSchema } from "./pictures.ts";
+import { askForPictures, pictureArguments, picturesSchema } from "./pictures.ts";
 
 /** Makes pictures of a prompt. */
 export const generateImage = defineTool({
@@ -15,12 +14,5 @@ export const generateImage = defineTool({
   endpoint: "POST /images/generations",
   output: picturesSchema,
   input: z.object({ ...pictureArguments, ...idempotencyField }),
-  run: async ({ idempotency_key: idempotencyKey, ...given }, context) =>
-    picturesOf(
-      await askModel(context, {
-        endpoint: "POST /images/generations",
-        body: picturesBody(given),
-        idempotencyKey,
-      }),
-    ),
+  run: (given, context) => askForPictures(context, "POST /images/generations", given),
 });

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { InnerAnswer } from "../../../http/inner-call.ts";
+import { pictureTypeOf } from "../../../platform/kernel/picture-type.ts";
 import { MediaResult } from "../../media-result.ts";
-import { answeredCall, answeredFields } from "./answered-call.ts";
+import type { ToolContext } from "../../tool.ts";
+import { answeredCall, answeredFields, askModel } from "./answered-call.ts";
 
 /** The most pictures of one call: each of them is a block of the conversation. */
 const picturesMax = 4;
@@ -63,27 +65,29 @@ const answerSchema = z.looseObject({
 
 type Made = z.infer<typeof answerSchema>["data"][number];
 
-/** Media types by the beginning of a picture's base64. */
-const types: readonly (readonly [begin: string, type: string])[] = [
-  ["/9j/", "image/jpeg"],
-  ["UklGR", "image/webp"],
-  ["R0lGOD", "image/gif"],
-];
+/** What is asked of a model: the fields of its endpoint, and those of the tool alone. */
+interface AskedPictures {
+  link: boolean;
+  idempotency_key?: string | undefined;
+}
 
-const typeOfBase64 = (base64: string): string =>
-  types.find(([begin]) => base64.startsWith(begin))?.[1] ?? "image/png";
+/**
+ * Asks a model for pictures, and returns them as blocks in their order. Throws the `GatewayError`
+ * that refuses the call.
+ */
+export async function askForPictures(
+  context: Pick<ToolContext, "request">,
+  endpoint: `POST /images/${string}`,
+  { link, idempotency_key: idempotencyKey, ...fields }: AskedPictures,
+): Promise<MediaResult> {
+  const body = { ...fields, response_format: link ? "url" : "b64_json" };
+  return picturesOf(await askModel(context, { endpoint, body, idempotencyKey }));
+}
 
-/** Returns the body of a request for pictures. */
-export const picturesBody = ({ link, ...fields }: { link: boolean }): Record<string, unknown> => ({
-  ...fields,
-  response_format: link ? "url" : "b64_json",
-});
-
-/** Returns the pictures of an answer as blocks, in their order. */
-export function picturesOf(answer: InnerAnswer): MediaResult {
+function picturesOf(answer: InnerAnswer): MediaResult {
   const { data, output_format: format = "png", usage } = answerSchema.parse(answer.body);
   const shown = data.map(({ b64_json: base64, url, revised_prompt: revised }) => ({
-    media_type: base64 === undefined ? `image/${format}` : typeOfBase64(base64),
+    media_type: base64 === undefined ? `image/${format}` : (pictureTypeOf(base64) ?? "image/png"),
     ...(base64 === undefined ? { url } : { bytes: Buffer.byteLength(base64, "base64") }),
     ...(revised !== undefined && { revised_prompt: revised }),
   }));

@@ -1,3 +1,4 @@
+import { isPictureType, pictureTypeOf } from "../../../../platform/kernel/picture-type.ts";
 import {
   type DocumentPart,
   type ImagePart,
@@ -341,14 +342,6 @@ function mediaSource(source: MediaSource, { place, data }: SourceWriter): JsonOb
   }
 }
 
-/** Image types that Anthropic reads, with the beginning of their bytes in base64. */
-const imageTypes: readonly (readonly [type: string, beginning: string])[] = [
-  ["image/jpeg", "/9j/"],
-  ["image/png", "iVBORw0KGgo"],
-  ["image/gif", "R0lGOD"],
-  ["image/webp", "UklGR"],
-];
-
 /**
  * Encodes bytes under the type that they really have: Anthropic compares the two and refuses a
  * mismatch.
@@ -357,10 +350,9 @@ function imageBytes(
   { mediaType, data }: { mediaType: string; data: string },
   place: EncodePlace,
 ): JsonObject {
-  const seen = imageTypes.find(([, beginning]) => data.startsWith(beginning))?.[0];
   const type = place.state.sameDialect
     ? mediaType
-    : (seen ?? imageTypes.find(([known]) => known === mediaType)?.[0]);
+    : (pictureTypeOf(data) ?? (isPictureType(mediaType) ? mediaType : undefined));
   if (type === undefined) {
     throw place.unsupported(
       `has the unsupported image type ${mediaType}; send a JPEG, PNG, GIF or WebP.`,
