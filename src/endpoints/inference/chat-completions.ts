@@ -23,7 +23,8 @@ export const chatReader: CallReader = {
   dialect: openaiChat,
   idPrefix: "chatcmpl-",
   validate: checkChatRequest,
-  reshape: reshapeChat,
+  // A body of chat has no `input`.
+  reshape: (body) => (body["input"] === undefined ? undefined : reshapeChat(body)),
   dialectHeaders: [],
 };
 

@@ -28,9 +28,15 @@ import type { Loss } from "../../inference/canonical/request.ts";
 import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { bodyInRun, runNamedIn } from "../runs/run-body.ts";
+import { bodyInRun } from "../runs/run-body.ts";
 import { backgroundLine } from "./answer-call.ts";
-import { conversationOf, withModelInPath, customerOf, metadataOf } from "./request-names.ts";
+import {
+  conversationOf,
+  withModelInPath,
+  customerOf,
+  metadataOf,
+  runNamedIn,
+} from "./request-names.ts";
 
 /**
  * The largest accepted body in bytes; larger ones are refused with 413. It is more than any

@@ -95,3 +95,10 @@ function claudeCodeSession(metadata: unknown): string | undefined {
   if (typeof userId !== "string") return undefined;
   return /"session_id"\s*:\s*"([^"]+)"|_session_([\w-]+)$/.exec(userId)?.slice(1).find(Boolean);
 }
+
+/** Returns the run that the metadata of a body names; undefined where it names none. */
+export function runNamedIn({ metadata }: Body): string | undefined {
+  if (typeof metadata !== "object" || metadata === null) return undefined;
+  const { run } = metadata as Record<string, unknown>;
+  return typeof run === "string" ? run : undefined;
+}

@@ -11,6 +11,7 @@ import {
 import { lowerBrandHeader } from "../../platform/kernel/brand.ts";
 import { usdText } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { runNamedIn } from "../inference/request-names.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -25,13 +26,6 @@ const headerNames = {
   loop: lowerBrandHeader("Run-Loop"),
   hint: lowerBrandHeader("Run-Hint"),
 } as const;
-
-/** Returns the run that the metadata of a body names; undefined where it names none. */
-export function runNamedIn({ metadata }: Body): string | undefined {
-  if (typeof metadata !== "object" || metadata === null) return undefined;
-  const { run } = metadata as Record<string, unknown>;
-  return typeof run === "string" ? run : undefined;
-}
 
 /** Returns a body without the run that its metadata names, which providers do not know. */
 function withoutRunName({ metadata, ...body }: Body): Body {

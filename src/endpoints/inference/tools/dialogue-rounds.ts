@@ -7,7 +7,8 @@ import { roundCall } from "./round-call.ts";
 import { RoundUsage } from "./round-usage.ts";
 import type { FoundPage } from "../../../mcp/search/web-search.ts";
 import { runTool, unmadeRun, type RanTool } from "./run-tool.ts";
-import { isSearchTool, searchEdits } from "./web-search.ts";
+import { isSearchTool } from "./asked-tools.ts";
+import { searchEdits } from "./web-search.ts";
 
 /** A message or a block of one, as its dialect has it. */
 export type Wire = Readonly<Record<string, unknown>>;

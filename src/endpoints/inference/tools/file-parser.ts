@@ -9,7 +9,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { Wire } from "./dialogue-rounds.ts";
 import { roundCall } from "./round-call.ts";
-import { withoutOnline } from "./web-search.ts";
+import { isParserPlugin, withoutOnline } from "./asked-tools.ts";
 
 /** The largest file, in bytes, and the most files of a request. */
 const fileBytesMax = 5 * 1024 * 1024;
@@ -33,12 +33,6 @@ interface FileFace {
   fileOf(part: Wire): PartFile | undefined;
   textPart(text: string): Wire;
 }
-
-const isParser = (plugin: unknown): boolean => (Object(plugin) as Wire)["id"] === "file-parser";
-
-/** Returns whether a body asks for OpenRouter's `file-parser`. */
-export const asksForParser = ({ plugins }: Wire): boolean =>
-  Array.isArray(plugins) && plugins.some(isParser);
 
 /** Returns the content of a `data:` URL in base64; undefined for every other text. */
 function dataOf(url: unknown): string | undefined {
@@ -111,7 +105,7 @@ export async function withParsedFiles(
   for (const [index, message] of (conversation as Wire[]).entries())
     parsed.push(await parsedMessage(parsing, { message, place: `${face.member}[${index}]` }));
   const { plugins = [] } = call.body as { plugins?: unknown[] };
-  const others = plugins.filter((plugin) => !isParser(plugin));
+  const others = plugins.filter((plugin) => !isParserPlugin(plugin));
   if (parsing.count.files === 0 && face === chatFiles) return { call, conversation: parsed };
   const edits = new Map<string, unknown>([
     ["plugins", others.length === 0 ? undefined : others],

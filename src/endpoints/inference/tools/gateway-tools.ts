@@ -17,6 +17,7 @@ import {
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { SearchLimits } from "./web-search.ts";
+import { isMcpTool } from "./asked-tools.ts";
 import { mcpToolSchema, type McpToolRequest } from "./mcp-tool-schema.ts";
 
 /** A tool that the gateway runs for a model. */
@@ -78,16 +79,11 @@ export class GatewayTools {
 
 type ToolDependencies = Pick<Dependencies, "upstreamServers" | "publicUrl">;
 
-const isMcp = (tool: unknown): boolean =>
-  typeof tool === "object" && tool !== null && "type" in tool && tool.type === "mcp";
-
-/** Returns whether a body asks for tools of MCP servers. */
-export const asksForMcp = ({ tools }: Readonly<Record<string, unknown>>): boolean =>
-  Array.isArray(tools) && tools.some(isMcp);
-
 /** The entries of `tools` with their places in the list. */
 const entriesOf = (tools: readonly unknown[]) =>
-  tools.flatMap((tool, index) => (isMcp(tool) ? [{ entry: parsedEntry(tool, index), index }] : []));
+  tools.flatMap((tool, index) =>
+    isMcpTool(tool) ? [{ entry: parsedEntry(tool, index), index }] : [],
+  );
 
 function parsedEntry(tool: unknown, index: number): McpToolRequest {
   const parsed = mcpToolSchema.safeParse(tool);
@@ -122,7 +118,7 @@ export async function readGatewayTools(
     search?: GatewayTool | undefined;
   },
 ): Promise<GatewayTools> {
-  if (!tools.some(isMcp)) return new GatewayTools([], search);
+  if (!tools.some(isMcpTool)) return new GatewayTools([], search);
   const visible = await deps.upstreamServers.visibleTo(caller.workspace.id);
   const entries = entriesOf(tools).map(({ entry, index }) => ({
     entry,

@@ -16,10 +16,17 @@ import { MessagesStream } from "./messages/messages-stream.ts";
 import { MessagesTurn } from "./messages/messages-turn.ts";
 import { withConnectorTools } from "./messages/connector-servers.ts";
 import { messagesFace } from "./messages/messages-face.ts";
+import {
+  asksForConnector,
+  asksForMcp,
+  asksForParser,
+  asksForSearch,
+  isSearchTool,
+} from "./asked-tools.ts";
 import { DialogueRounds, type ToolFace, type Wire } from "./dialogue-rounds.ts";
-import { asksForParser, chatFiles, messagesFiles, withParsedFiles } from "./file-parser.ts";
-import { isSearchTool, searchToolFor } from "./web-search.ts";
-import { asksForMcp, readGatewayTools, type GatewayTool } from "./gateway-tools.ts";
+import { chatFiles, messagesFiles, withParsedFiles } from "./file-parser.ts";
+import { searchToolFor } from "./web-search.ts";
+import { readGatewayTools, type GatewayTool } from "./gateway-tools.ts";
 import { modelSees } from "./responses/serve-response.ts";
 
 /** An answer in the making: what takes its rounds, whole, or as a stream. */
@@ -66,7 +73,7 @@ function answerParsedChat(
   call: ChatCall,
   deps: ChatParts,
 ): Promise<Reply> {
-  const search = searchToolFor(deps, call);
+  const search = asksForSearch(deps, call.body) ? searchToolFor(deps, call) : undefined;
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   const { n } = call.body;
   if (typeof n === "number" && n > 1)
@@ -105,11 +112,11 @@ export async function answerMessages(
     | "publicUrl"
   >,
 ): Promise<Reply> {
-  const connected = withConnectorTools(deps, sent);
+  const connected = asksForConnector(sent.body) ? withConnectorTools(deps, sent) : sent;
   const { call } = asksForParser(connected.body)
     ? await withParsedFiles(deps, { call: connected, face: messagesFiles })
     : { call: connected };
-  const search = searchToolFor(deps, call);
+  const search = asksForSearch(deps, call.body) ? searchToolFor(deps, call) : undefined;
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   return answerDialogue(context, {
     call,

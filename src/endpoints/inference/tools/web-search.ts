@@ -5,6 +5,7 @@ import { modelFor } from "../../../inference/pipeline/plan-call.ts";
 import { searchDefinition, searchServer } from "../../../mcp/search/search-tool.ts";
 import type { FoundPage } from "../../../mcp/search/web-search.ts";
 import type { Dependencies } from "../../dependencies.ts";
+import { isSearchPlugin, isSearchTool, withoutOnline } from "./asked-tools.ts";
 import type { GatewayTool } from "./gateway-tools.ts";
 
 /** What a request says of its searches. */
@@ -20,36 +21,14 @@ type Members = Readonly<Record<string, unknown>>;
 
 const membersOf = (value: unknown): Members => Object(value) as Members;
 
-/** Returns whether an entry of `tools` is a search of the web, in any dialect. */
-export const isSearchTool = (tool: unknown): boolean =>
-  /^(?:openrouter:)?web_search/.test(String(membersOf(tool)["type"] ?? ""));
-
-const isSearchPlugin = (plugin: unknown): boolean => membersOf(plugin)["id"] === "web";
-
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 const textsOf = (value: unknown): string[] =>
   listOf(value).filter((each): each is string => typeof each === "string");
 
-/** The ending of a model's id that asks for searches (OpenRouter). */
-const onlineSuffix = ":online";
-
-/** Returns a model's id without the ending that asks for searches. */
-export const withoutOnline = (model: unknown): unknown =>
-  typeof model === "string" && model.endsWith(onlineSuffix)
-    ? model.slice(0, -onlineSuffix.length)
-    : model;
-
-/** Returns what a body says of searches; undefined where it asks for none. */
-function limitsIn(body: Members): SearchLimits | undefined {
+/** Returns what a body says of its searches. */
+function limitsIn(body: Members): SearchLimits {
   const tool = listOf(body["tools"]).find(isSearchTool);
-  const plugin = listOf(body["plugins"]).find(isSearchPlugin);
-  const isAsked =
-    tool !== undefined ||
-    plugin !== undefined ||
-    membersOf(body["web_search_options"]) === body["web_search_options"] ||
-    withoutOnline(body["model"]) !== body["model"];
-  if (!isAsked) return undefined;
   const { filters, max_uses: uses, ...domains } = membersOf(tool);
   const { allowed_domains: allowed, blocked_domains: blocked } = {
     ...domains,
@@ -76,16 +55,14 @@ const searchesItself = ({ routes }: CatalogModel): boolean =>
   );
 
 /**
- * Returns the search as a tool of a request that asks for searches, where its model's provider has
- * none and the operator has configured one; undefined for every other request.
+ * Returns the search as a tool of a request that asks for searches (`asksForSearch`); undefined
+ * where every provider of its model searches itself.
  */
 export function searchToolFor(
   { search, inference }: Pick<Dependencies, "search" | "inference">,
   call: ChatCall,
 ): GatewayTool | undefined {
   if (search === undefined) return undefined;
-  const limits = limitsIn(call.body);
-  if (limits === undefined) return undefined;
   const { model } = modelFor(inference, { ...call, id: String(withoutOnline(call.body["model"])) });
   if (searchesItself(model)) return undefined;
   return {
@@ -94,7 +71,7 @@ export function searchToolFor(
     server: searchServer(search),
     definition: searchDefinition,
     needsApproval: false,
-    search: limits,
+    search: limitsIn(call.body),
   };
 }
 

@@ -7,7 +7,7 @@ import { modelFor } from "../../../../inference/pipeline/plan-call.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../../dependencies.ts";
 import { roundCall } from "../round-call.ts";
-import { withoutOnline } from "../web-search.ts";
+import { withoutOnline } from "../asked-tools.ts";
 
 /** A server that a request of Messages names (Anthropic's MCP connector, both of its betas). */
 const serverSchema = z.looseObject({

@@ -23,7 +23,8 @@ import {
   type ModelCall,
 } from "./response-items.ts";
 import { roundCall } from "../round-call.ts";
-import { isSearchTool, searchEdits } from "../web-search.ts";
+import { isMcpTool, isSearchTool } from "../asked-tools.ts";
+import { searchEdits } from "../web-search.ts";
 import { RoundUsage } from "../round-usage.ts";
 import { runTool, unmadeRun, type RanTool } from "../run-tool.ts";
 
@@ -62,8 +63,6 @@ const functionTool = ({ name, definition }: GatewayTool) => ({
   parameters: definition.inputSchema,
   strict: false,
 });
-
-const isMcpTool = (tool: unknown): boolean => (Object(tool) as { type?: unknown }).type === "mcp";
 
 /**
  * The rounds of one response: the model is asked, the tools that it calls are run, and it is asked

@@ -13,9 +13,10 @@ import type { FrameSource } from "../../../../platform/kernel/frame-source.ts";
 import type { Dependencies } from "../../../dependencies.ts";
 import { wholeText } from "../../answer-call.ts";
 import { withPings } from "../../responses/stored-response.ts";
-import { searchToolFor, withoutOnline } from "../web-search.ts";
-import { asksForParser, responsesFiles, withParsedFiles } from "../file-parser.ts";
-import { asksForMcp, type GatewayTools, readGatewayTools } from "../gateway-tools.ts";
+import { asksForMcp, asksForParser, asksForSearch, withoutOnline } from "../asked-tools.ts";
+import { searchToolFor } from "../web-search.ts";
+import { responsesFiles, withParsedFiles } from "../file-parser.ts";
+import { type GatewayTools, readGatewayTools } from "../gateway-tools.ts";
 import { boundEnd, failedEnd, ResponseEvents } from "./response-events.ts";
 import { holdsMcpItems } from "./response-items.ts";
 import { ResponseRounds } from "./response-rounds.ts";
@@ -54,7 +55,7 @@ export async function serveResponse(
   { isAgain = false, ...sent }: WholeCall & { isAgain?: boolean },
 ): Promise<ServedResponse> {
   const { call, conversation } = asksForParser(sent.call.body) ? await withTexts(deps, sent) : sent;
-  const search = searchToolFor(deps, call);
+  const search = asksForSearch(deps, call.body) ? searchToolFor(deps, call) : undefined;
   if (search === undefined && !needsRounds(deps, { call, conversation }))
     return servedAlone(deps, call);
   const aborting = new AbortController();
