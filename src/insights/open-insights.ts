@@ -9,7 +9,13 @@ import type { ArchivingTables } from "./archive/outbox.ts";
 import { GenerationFigures } from "./generation-figures.ts";
 import { RecordUsageStore } from "./usage/record-usage-store.ts";
 import { GenerationSearch } from "./generation-search.ts";
-import type { GenerationTables } from "./generation-record.ts";
+import {
+  type GenerationTables,
+  isOutage,
+  outcomeOf,
+  type AttemptRecord,
+  type GenerationRecord,
+} from "./generation-record.ts";
 import { GenerationStore } from "./generation-store.ts";
 import type { RecordMonths } from "./retention.ts";
 import { GenerationSizes } from "./generation-sizes.ts";
@@ -17,7 +23,6 @@ import { HealthEvents, type HealthEventTables } from "./health/health-events.ts"
 import { IncidentNotices, type NoticeTables } from "./health/incident-notices.ts";
 import { JobRegistry } from "./health/job-registry.ts";
 import { HealthMonitor } from "./health/health-monitor.ts";
-import { HealthRecorder } from "./health/health-recorder.ts";
 import { Traffic } from "./health/traffic.ts";
 import { ProviderBudgets } from "./health/provider-budgets.ts";
 import type { RoutingState } from "./health/provider-health.ts";
@@ -352,4 +357,42 @@ function upkeep({
       await Promise.all([health.stop(), refused.write()]);
     },
   };
+}
+
+/** Records what inference reports for the health snapshot, in constant time and without waiting. */
+class HealthRecorder {
+  private readonly options: {
+    traffic: Traffic;
+    states: ProviderStates;
+    budgets: ProviderBudgets;
+  };
+
+  constructor(options: HealthRecorder["options"]) {
+    this.options = options;
+  }
+
+  /**
+   * Records an attempt that has ended. One with a caller's own key says nothing about the service.
+   */
+  attemptEnded(attempt: AttemptRecord): void {
+    if (attempt.credentialSource !== undefined) return;
+    this.options.traffic.attempted(attempt);
+    const outcome = outcomeOf(attempt);
+    if (outcome !== "neutral") this.options.states.record(attempt.provider, outcome);
+  }
+
+  /** Records a request that was answered, whole or in part, and settled. */
+  settled(record: GenerationRecord): void {
+    this.options.traffic.settled(record);
+    this.options.budgets.spend(record.provider, record.costNanoUsd);
+  }
+
+  /**
+   * Records a request that was not answered. `ownFault` means that the gateway itself was the
+   * reason.
+   */
+  failed({ attempts, ownFault }: { attempts: readonly AttemptRecord[]; ownFault: boolean }): void {
+    if (!attempts.every(({ credentialSource }) => credentialSource === undefined)) return;
+    this.options.traffic.failed({ outage: ownFault || attempts.some(isOutage) });
+  }
 }

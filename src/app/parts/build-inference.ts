@@ -6,8 +6,7 @@ import { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts"
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Security } from "../../access/open-security.ts";
 import type { AppSettings } from "../settings-of.ts";
-import type { CatalogSnapshot } from "../../inference/catalog/model.ts";
-import { withWorkspaceNames } from "../../inference/catalog/names/workspace-names.ts";
+import { type CatalogSnapshot, withWorkspaceNames } from "../../inference/catalog/model.ts";
 import type {
   InferenceDependencies,
   InferenceObserver,

@@ -318,3 +318,28 @@ export const isPlatformServed = (provider: Provider): boolean =>
 /** Returns whether any provider but the simulated one has a platform credential and an address. */
 export const hasPlatformCredential = ({ providers }: Pick<CatalogSnapshot, "providers">): boolean =>
   providers.values().some((provider) => isPlatformServed(provider) && !provider.simulated);
+
+/** What the names of a workspace mean; replaced as a whole, never changed in place. */
+type WorkspaceNames = ReadonlyMap<string, AliasTarget>;
+
+/** The snapshots that were built, by the names of their workspace. */
+const namedCatalogs = new WeakMap<
+  WorkspaceNames,
+  { base: CatalogSnapshot; named: CatalogSnapshot }
+>();
+
+/**
+ * Returns a catalog with the names of a workspace, which take precedence over the operator's. It is
+ * built once for each change of either.
+ */
+export function withWorkspaceNames(
+  catalog: CatalogSnapshot,
+  names: WorkspaceNames | undefined,
+): CatalogSnapshot {
+  if (names === undefined) return catalog;
+  const known = namedCatalogs.get(names);
+  if (known?.base === catalog) return known.named;
+  const named = { ...catalog, named: new Map([...(catalog.named ?? []), ...names]) };
+  namedCatalogs.set(names, { base: catalog, named });
+  return named;
+}

@@ -15,6 +15,9 @@ import {
   keepSignature,
   type WorkspaceSignatures,
   withSignatures,
+  newLateSeals,
+  type LateSeals,
+  withLateSeals,
 } from "./stream/call-signatures.ts";
 import type { ExceptionForm } from "../upstream/event-stream-decoder.ts";
 import { brand } from "../../platform/kernel/brand.ts";
@@ -31,7 +34,6 @@ import type {
 } from "../dialects/dialect.ts";
 import { Relay } from "./stream/relay.ts";
 import { TranslatedWriter } from "./stream/translated-writer.ts";
-import { LateSeals, withLateSeals } from "./stream/late-seals.ts";
 import {
   asGatewayFacts,
   fallbackBlock,
@@ -264,7 +266,7 @@ const lateSealsOf = (
   { messages, stream }: CanonicalRequest,
   { signatures, client }: { signatures: WorkspaceSignatures; client: ClientDialect },
 ): LateSeals | undefined =>
-  client.endsInText === true && stream ? new LateSeals(messages, signatures) : undefined;
+  client.endsInText === true && stream ? newLateSeals(messages, signatures) : undefined;
 
 /** Returns the request with the seals that its client could not send back. */
 function withSeals(

@@ -1,5 +1,5 @@
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
-import { noteShare } from "../../billing/customers/customer-share.ts";
+import { noteShare } from "../../billing/customers/customer-book.ts";
 import { chargedPrice, chargedUsage } from "../../billing/ledger/price-levels.ts";
 import { balanceOf } from "../../billing/ledger/book/account-book.ts";
 import {
@@ -30,7 +30,7 @@ import { isFree } from "./hold/hold-ceiling.ts";
 import { tokensPastCap } from "./hold/output-watch.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { type NotedCall, noteOrigin } from "./note-origin.ts";
-import { sendersOf, shareOf, tagsOf } from "./hold/request-tags.ts";
+import { sendersOf, shareOf, tagsOf } from "./hold/take-hold.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { noRoute, routingTrail, trailOf, type CallPlan } from "./plan-call.ts";
 

@@ -20,7 +20,7 @@ import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/t
 import { cachingFields, furtherSampling, openaiStrict } from "../shared/openai-fields.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
 import { joined, withoutUndefined } from "../shared/wire-fields.ts";
-import { fitBody } from "./fit-body.ts";
+import { fitBody } from "./fitting/fit-body.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { translatedCapName } from "../shared/output-cap.ts";
 

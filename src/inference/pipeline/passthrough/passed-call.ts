@@ -3,7 +3,7 @@ import type { ProviderKeys } from "../../../byok/provider-keys.ts";
 import type { CustomerShare } from "../../../billing/budgets/budget.ts";
 import { countedSenders, countedTags } from "../../../billing/budgets/counted-request.ts";
 import { shortageFacts } from "../../../billing/budgets/refusal-facts.ts";
-import { noteShare, shareOfRequest } from "../../../billing/customers/customer-share.ts";
+import { noteShare, shareOfRequest } from "../../../billing/customers/customer-book.ts";
 import type { NotReserved, TightHold } from "../../../billing/ledger/hold-rule.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import {

@@ -8,8 +8,7 @@ import { asGatewayFacts } from "../../dialects/shared/gateway-facts.ts";
 import type { RelayOptions } from "../../dialects/shared/passthrough.ts";
 import type { AnswerReader } from "../../dialects/shared/stream/answer-reader.ts";
 import type { StreamWriter } from "../../dialects/shared/stream/stream-writer.ts";
-import { keepSignature, type WorkspaceSignatures } from "./call-signatures.ts";
-import type { LateSeals } from "./late-seals.ts";
+import { keepSignature, type WorkspaceSignatures, type LateSeals } from "./call-signatures.ts";
 
 /** Options of a writer of another dialect. */
 interface TranslatedWriterOptions extends RelayOptions {

@@ -1,10 +1,18 @@
 import type { JsonObject } from "../../../canonical/json.ts";
 import { reconcileFinish } from "../../../canonical/response.ts";
 import type { OriginalRequest } from "../../shared/passthrough.ts";
-import { decodeFinish, encodeFinish, reasoningFields } from "../answer-fields.ts";
-import type { ToolNames } from "../call-name.ts";
+import { decodeFinish, encodeFinish, reasoningFields, hasFinished } from "../answer-fields.ts";
+import { type ToolNames, DeclaredNames } from "../call-name.ts";
 import { hidesReasoning } from "../request-schema.ts";
-import { type Fields, fieldsOf } from "./kept-calls.ts";
+import {
+  type Fields,
+  fieldsOf,
+  CallPlaces,
+  type ChoiceCalls,
+  placedCalls,
+  withRest,
+} from "./kept-calls.ts";
+import { editMembers } from "../../../../platform/kernel/json/json-members.ts";
 
 /** The parts of a request that determine the form of its answer. */
 export interface AnswerShape {
@@ -83,3 +91,175 @@ export function withoutThoughts(said: Fields): Fields {
 
 /** Returns whether a part is reasoning, which Mistral sends within the content. */
 const isThought = (part: unknown): boolean => fieldsOf(part)?.type === "thinking";
+
+/** The state of one choice of a stream. */
+interface ChoiceState extends ChoiceCalls {
+  calls: boolean;
+  /** Whether the choice calls functions by the older field alone. */
+  legacyCalls: boolean;
+  finished: boolean;
+}
+
+/** The members of a chunk that determine its form. */
+interface ShapedChunk {
+  id?: unknown;
+  object?: unknown;
+  created?: unknown;
+  system_fingerprint?: unknown;
+  usage?: unknown;
+  choices?: unknown;
+}
+
+/** A chunk as the client gets it. */
+interface ShownChunk {
+  text: string;
+  /** Whether the choices were written again, so that escapes in them may differ. */
+  isRewritten: boolean;
+}
+
+const chunkObject = "chat.completion.chunk";
+
+/**
+ * Brings the chunks of a stream into the contract's form, and leaves those alone that have it
+ * already: `object`, one `created` in seconds, a role in the first delta of each choice, an index
+ * for each tool call, and in each entry a `finish_reason`, which is one of five words and sent once
+ * per choice.
+ */
+export class ChunkShape {
+  private readonly shape: AnswerShape;
+  private readonly nowSeconds: () => number;
+  private readonly choices = new Map<number, ChoiceState>();
+  private readonly declared: DeclaredNames;
+  private firstCreated: number | undefined;
+  private upstreamId: string | undefined;
+
+  constructor(shape: AnswerShape, { nowSeconds }: { nowSeconds: () => number }) {
+    this.shape = shape;
+    this.nowSeconds = nowSeconds;
+    this.declared = new DeclaredNames(shape.toolNames);
+  }
+
+  /** The time when the answer began, for chunks that do not state it. */
+  get created(): number {
+    return (this.firstCreated ??= this.nowSeconds());
+  }
+
+  /** Returns the chunk's text, changed where its form requires. */
+  shown(text: string, chunk: ShapedChunk): ShownChunk {
+    this.firstCreated ??= unixSeconds(chunk.created);
+    this.upstreamId ??= typeof chunk.id === "string" ? chunk.id : undefined;
+    const edits = new Map<string, string | undefined>();
+    if (chunk.object !== chunkObject) edits.set("object", JSON.stringify(chunkObject));
+    // The whole stream has one creation time, even where the provider sends one with each chunk.
+    if (chunk.created !== this.created) edits.set("created", String(this.created));
+    // OpenRouter's client refuses chunks with these members where they are null.
+    if (chunk.system_fingerprint === null) edits.set("system_fingerprint", undefined);
+    if (chunk.usage === null) edits.set("usage", undefined);
+    const choices = Array.isArray(chunk.choices) ? (chunk.choices as readonly unknown[]) : [];
+    const shaped = choices.map((value) => this.shapedEntry(fieldsOf(value) ?? {}));
+    const isSame =
+      choices === chunk.choices && shaped.every((entry, position) => entry === choices[position]);
+    const withRole =
+      isSame || shaped.length !== 1
+        ? undefined
+        : addRole(text, { came: choices[0], shown: shaped[0] });
+    const isRewritten = !isSame && withRole === undefined;
+    if (isRewritten) edits.set("choices", JSON.stringify(shaped));
+    const shownText = withRole ?? text;
+    return { text: edits.size === 0 ? shownText : editMembers(shownText, edits), isRewritten };
+  }
+
+  private shapedEntry(entry: Fields): Fields {
+    const index = indexOf(entry);
+    const known = this.choices.get(index);
+    const state = known ?? {
+      calls: false,
+      legacyCalls: false,
+      finished: false,
+      places: new CallPlaces(this.declared),
+      legacyPlace: new CallPlaces(this.declared),
+    };
+    const came = fieldsOf(entry.delta) ?? emptyDelta;
+    const said = this.shapedDelta(came, { isFirst: known === undefined, state });
+    this.choices.set(index, state);
+    if (callsTools(came)) {
+      state.legacyCalls = !Array.isArray(came.tool_calls) && (state.legacyCalls || !state.calls);
+      state.calls = true;
+    }
+    const ends = !state.finished && hasFinished(entry as JsonObject);
+    const delta = ends && state.calls ? withRest(said, state) : said;
+    const legacyFunctions = this.shape.legacyFunctions || state.legacyCalls;
+    const finish = ends ? finishWord(entry, { calls: state.calls, legacyFunctions }) : null;
+    state.finished ||= ends;
+    if (index === entry.index && delta === entry.delta && finish === entry.finish_reason)
+      return entry;
+    return { ...entry, index, delta, finish_reason: finish };
+  }
+
+  /** Returns the pieces of calls that were held back, for the choices that have not finished. */
+  heldCalls(): { index: number; delta: Fields }[] {
+    return [...this.choices].flatMap(([index, state]) => {
+      const delta = withRest(emptyDelta, state);
+      return delta === emptyDelta ? [] : [{ index, delta }];
+    });
+  }
+
+  private shapedDelta(
+    delta: Fields,
+    { isFirst, state }: { isFirst: boolean; state: ChoiceState },
+  ): Fields {
+    let shown = this.shape.hidesReasoning ? withoutThoughts(delta) : delta;
+    if (shown.tool_calls === null) {
+      const { tool_calls: _none, ...rest } = shown;
+      shown = rest;
+    }
+    if (callsTools(shown))
+      shown = placedCalls(shown, state, this.upstreamId || this.shape.callSeed);
+    if (isFirst && shown.role !== "assistant") {
+      const { role: _other, ...rest } = shown;
+      return { role: "assistant", ...rest };
+    }
+    if (isFirst || shown.role === undefined || shown.role === "assistant") return shown;
+    const { role: _none, ...rest } = shown;
+    return rest;
+  }
+}
+
+const emptyDelta: Fields = {};
+
+/** Returns the index of a choice; servers that send one choice may omit it. */
+const indexOf = ({ index }: Fields): number => (typeof index === "number" ? index : 0);
+
+/**
+ * Returns the chunk's text with a role in its only delta, where nothing else has to change; every
+ * other character stays.
+ */
+function addRole(
+  text: string,
+  { came, shown }: { came: unknown; shown: Fields | undefined },
+): string | undefined {
+  const [before, after] = [fieldsOf(came) ?? {}, shown ?? {}];
+  const [deltaBefore, deltaAfter] = [fieldsOf(before.delta), fieldsOf(after.delta) ?? {}];
+  if (
+    deltaBefore === undefined ||
+    "role" in deltaBefore ||
+    before.index !== after.index ||
+    before.finish_reason !== after.finish_reason
+  ) {
+    return undefined;
+  }
+  const kept = Object.keys(deltaBefore);
+  if (
+    deltaAfter.role !== "assistant" ||
+    Object.keys(deltaAfter).length !== kept.length + 1 ||
+    kept.some((name) => deltaBefore[name] !== deltaAfter[name])
+  )
+    return undefined;
+  const role = `"role":"assistant"${Object.keys(deltaBefore).length === 0 ? "" : ","}`;
+  const place = /"delta"\s*:\s*\{/.exec(text);
+  return place === null
+    ? undefined
+    : text.slice(0, place.index + place[0].length) +
+        role +
+        text.slice(place.index + place[0].length);
+}

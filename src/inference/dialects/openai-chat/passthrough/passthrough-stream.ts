@@ -15,8 +15,7 @@ import type { ShownEvent, StreamWriter } from "../../shared/stream/stream-writer
 import { encodeFinish, hasFinished, providerMember } from "../answer-fields.ts";
 import { encodeStreamError } from "../errors.ts";
 import { pricedUsageText, reportsCost, withoutCost } from "../usage.ts";
-import type { AnswerShape } from "./answer-shape.ts";
-import { ChunkShape } from "./chunk-shape.ts";
+import { type AnswerShape, ChunkShape } from "./answer-shape.ts";
 import { fieldsOf } from "./kept-calls.ts";
 import { swapped, type SwappedPrefix } from "./swapped-prefix.ts";
 

@@ -24,9 +24,7 @@ import {
 } from "../../shared/reasoning-rules.ts";
 import { AnswerReader } from "../../shared/stream/answer-reader.ts";
 import { ChatStreamDecoder } from "../decode-stream.ts";
-import { bodyChanges } from "../fit-body.ts";
-import { hasFunctionRules } from "../functions/fit-functions.ts";
-import { hasMessageRules } from "../messages/fit-messages.ts";
+import { bodyChanges, hasFunctionRules, hasMessageRules } from "../fitting/fit-body.ts";
 import { fitCap } from "../../shared/output-cap.ts";
 import { answerShapeOf } from "./answer-shape.ts";
 import { readCompletion } from "./passthrough-answer.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fitMessages } from "./fit-messages.ts";
+import { fitMessages } from "./fit-body.ts";
 
 const asked = { role: "user", content: "Hello" };
 const called = { role: "assistant", content: null, tool_calls: [{ id: "a", type: "function" }] };

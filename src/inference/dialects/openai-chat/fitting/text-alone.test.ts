@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fitBody } from "../fit-body.ts";
+import { fitBody } from "./fit-body.ts";
 import { textAlone } from "./text-alone.ts";
 
 const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };

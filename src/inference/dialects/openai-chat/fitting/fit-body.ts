@@ -1,0 +1,352 @@
+import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
+import type { Loss } from "../../../canonical/request.ts";
+import { isReasoningOff } from "../../shared/refused-parameters.ts";
+import { jsonAdvice } from "../../shared/tools.ts";
+import { asArray, asObject, withoutUndefined } from "../../shared/wire-fields.ts";
+import { textAlone } from "./text-alone.ts";
+import type { DialectDeviations } from "../../dialect.ts";
+import { plainSchema } from "./plain-schemas.ts";
+
+/** Returns a body as an upstream with deviations of its own accepts it. */
+export function fitBody(
+  body: JsonObject,
+  upstream: FittedUpstream,
+): { body: JsonObject; losses: readonly Loss[] } {
+  const { changes, losses } = bodyChanges(body, upstream);
+  return {
+    body: Object.keys(changes).length === 0 ? body : withoutUndefined({ ...body, ...changes }),
+    losses,
+  };
+}
+
+/**
+ * Returns what has to change in a body for an upstream: its messages, and a tool that a model which
+ * reasons cannot be forced to call.
+ */
+export function bodyChanges(sent: JsonObject, upstream: FittedUpstream): BodyChanges {
+  const readable = readableMessages(sent, upstream);
+  const body = readable === unchanged ? sent : { ...sent, messages: readable.changes["messages"] };
+  const unforced = joinedChanges([
+    readable,
+    unforcedTool(body, upstream),
+    unreasonedFunctions(body, upstream),
+    plainFormat(body, upstream),
+    fittedTools(body, upstream),
+  ]);
+  const reasons = upstream.reasons && !isReasoningOff({ ...body, ...unforced.changes });
+  const rules = { deviations: upstream.deviations, reasons };
+  const messages = hasMessageRules(rules)
+    ? asArray(unforced.changes["messages"] ?? body.messages)
+    : undefined;
+  if (messages === undefined) return unforced;
+  const objects = messages.map((message) => asObject(message) ?? {});
+  const fitted = fitMessages(objects, rules);
+  return fitted === objects
+    ? unforced
+    : { ...unforced, changes: { ...unforced.changes, messages: fitted } };
+}
+
+const joinedChanges = (all: readonly BodyChanges[]): BodyChanges =>
+  all.every((one) => one === unchanged)
+    ? unchanged
+    : {
+        changes: Object.assign({}, ...all.map(({ changes }) => changes)) as BodyChanges["changes"],
+        losses: all.flatMap(({ losses }) => losses),
+      };
+
+/** Fits the tools, and then the choice among them. */
+function fittedTools(body: JsonObject, upstream: FittedUpstream): BodyChanges {
+  const plain = plainTools(body, upstream);
+  const chosen = unnamedChoice({ ...body, ...plain.changes } as JsonObject, upstream);
+  return joinedChanges([plain, chosen]);
+}
+
+/** Leaves out what an upstream that reads text alone refuses. */
+function readableMessages(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
+  const text = deviations.readsTextAlone === true && textAlone(asArray(body.messages) ?? []);
+  if (text === false || text === undefined) return unchanged;
+  return { changes: { messages: text.messages }, losses: text.losses };
+}
+
+/** Asks in words for the schema of an answer that the upstream enforces as JSON alone. */
+function plainFormat(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
+  const format = asObject(body.response_format);
+  if (deviations.jsonWithoutSchema !== true || format?.type !== "json_schema") return unchanged;
+  const advice = jsonAdvice(asObject(asObject(format.json_schema)?.schema));
+  const messages = asArray(body.messages) ?? [];
+  return {
+    changes: {
+      response_format: { type: "json_object" },
+      messages: [{ role: "system", content: advice }, ...messages],
+    },
+    losses: [{ field: "response_format", reason: "the schema is described, not enforced" }],
+  };
+}
+
+/** The upstream that a chat body is fitted to. */
+export interface FittedUpstream {
+  deviations: DialectDeviations;
+  /** Whether the catalog says that the model reasons. */
+  reasons: boolean;
+  upstreamModel: string;
+}
+
+/** The members of a body that change for an upstream; undefined removes a member. */
+interface BodyChanges {
+  changes: Readonly<Record<string, JsonValue | undefined>>;
+  losses: readonly Loss[];
+}
+
+/** A body that stays as it is. */
+const unchanged: BodyChanges = { changes: {}, losses: [] };
+
+/** Returns whether an upstream has rules about functions. */
+export const hasFunctionRules = (deviations: DialectDeviations): boolean =>
+  deviations.unsupportedToolFields !== undefined ||
+  deviations.unforcedWhileReasoning !== undefined ||
+  deviations.unreasonedFunctions !== undefined ||
+  deviations.plainSchemas === true ||
+  deviations.unnamedToolChoice === true;
+
+const functionOf = (tool: JsonValue | undefined): JsonObject | undefined =>
+  asObject(asObject(tool)?.function);
+
+/** Leaves out members of functions, and parts of their schemas, that the upstream refuses. */
+function plainTools(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
+  const { unsupportedToolFields: fields = [], plainSchemas } = deviations;
+  const tools = fields.length > 0 || plainSchemas ? asArray(body.tools) : undefined;
+  if (tools === undefined) return unchanged;
+  const losses: Loss[] = [];
+  const plain = tools.map((tool, index) => {
+    const definition = functionOf(tool);
+    if (definition === undefined) return tool;
+    const fitted = plainDefinition(definition, { fields, plainSchemas: plainSchemas === true });
+    if (fitted === definition) return tool;
+    for (const field of fields.filter((name) => definition[name] === true))
+      losses.push({ field: `tools[${index}].${field}`, reason: "the upstream does not take it" });
+    if (fitted.parameters !== definition.parameters)
+      losses.push({
+        field: `tools[${index}].parameters`,
+        reason: "a reference stands alone there, and a tuple is a list",
+      });
+    return { ...asObject(tool), function: fitted };
+  });
+  return plain.some((tool, index) => tool !== tools[index])
+    ? { changes: { tools: plain }, losses }
+    : unchanged;
+}
+
+/** Returns a function as the upstream takes it; the same object where nothing has to change. */
+function plainDefinition(
+  definition: JsonObject,
+  { fields, plainSchemas }: { fields: readonly string[]; plainSchemas: boolean },
+): JsonObject {
+  const kept = fields.some((field) => definition[field] !== undefined)
+    ? Object.fromEntries(Object.entries(definition).filter(([name]) => !fields.includes(name)))
+    : definition;
+  const schema = plainSchemas ? asObject(kept.parameters) : undefined;
+  const parameters = schema && plainSchema(schema);
+  return parameters === schema ? kept : { ...kept, parameters };
+}
+
+/**
+ * Turns reasoning off for a forced tool where the model can, and otherwise lets the model choose
+ * among the tools.
+ */
+function unforcedTool(
+  body: JsonObject,
+  { deviations: { unforcedWhileReasoning }, reasons, upstreamModel }: FittedUpstream,
+): BodyChanges {
+  const { tool_choice: choice } = body;
+  const isForced = choice === "required" || asObject(choice)?.type === "function";
+  if (unforcedWhileReasoning === undefined || !reasons || !isForced || isReasoningOff(body))
+    return unchanged;
+  if (unforcedWhileReasoning.alwaysReasons.test(upstreamModel))
+    return {
+      changes: { tool_choice: "auto" },
+      losses: [{ field: "tool_choice", reason: "a model that reasons chooses its tools itself" }],
+    };
+  return {
+    changes: { thinking: { type: "disabled" }, reasoning_effort: undefined },
+    losses: [
+      {
+        field: "reasoning",
+        reason: "the model cannot think where it is forced to call a tool",
+      },
+    ],
+  };
+}
+
+/**
+ * Turns reasoning off beside functions for models that reason with them on Responses alone, where
+ * the request has to stay on chat: Responses has no several answers.
+ */
+function unreasonedFunctions(
+  body: JsonObject,
+  { deviations: { unreasonedFunctions: models }, upstreamModel }: FittedUpstream,
+): BodyChanges {
+  if (models?.test(upstreamModel) !== true || isReasoningOff(body)) return unchanged;
+  if (asArray(body.tools)?.some((tool) => functionOf(tool) !== undefined) !== true)
+    return unchanged;
+  return {
+    changes: { reasoning_effort: "none" },
+    losses: [
+      {
+        field: "reasoning_effort",
+        reason: "the model gives several answers with tools only without reasoning",
+      },
+    ],
+  };
+}
+
+/** Offers a named function alone, and requires a call, where the upstream takes no named choice. */
+function unnamedChoice(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
+  const choice = deviations.unnamedToolChoice === true ? asObject(body.tool_choice) : undefined;
+  const name = choice?.type === "function" ? asObject(choice.function)?.name : undefined;
+  const tools = asArray(body.tools);
+  const named = tools?.filter((tool) => functionOf(tool)?.name === name);
+  if (name === undefined || tools === undefined || named?.length !== 1) return unchanged;
+  return {
+    changes: { tool_choice: "required", tools: named },
+    losses:
+      tools.length === 1
+        ? []
+        : [{ field: "tool_choice", reason: "sent as a list of the one tool that is required" }],
+  };
+}
+
+/** What an upstream requires of messages beside the chat dialect. */
+interface MessageRules {
+  deviations: DialectDeviations;
+  /** Whether the model is going to reason. */
+  reasons: boolean;
+}
+
+/** The turn that stands between a result and the user's next words. */
+const acknowledgement: JsonObject = { role: "assistant", content: "Done." };
+
+/**
+ * Returns the messages as an upstream with deviations of its own accepts them. Messages that already
+ * are in that form, and lists without any change, are returned as they are.
+ */
+export function fitMessages(
+  messages: readonly JsonObject[],
+  rules: MessageRules,
+): readonly JsonObject[] {
+  if (!hasMessageRules(rules)) return messages;
+  let isChanged = false;
+  const fitted: JsonObject[] = [];
+  const needsReasoning = requiresReasoning(messages, rules);
+  for (const [index, message] of messages.entries()) {
+    if (rules.deviations.refusesEmptyTurns === true && isEmptyTurn(message)) {
+      isChanged = true;
+      continue;
+    }
+    const fit = fitMessage(message, { deviations: rules.deviations, needsReasoning, index });
+    const before = fitted.at(-1);
+    if (rules.deviations.answersResults === true && isAfterResult(fit, before)) {
+      fitted.push(acknowledgement);
+      isChanged = true;
+    }
+    if (fit !== message) isChanged = true;
+    fitted.push(fit);
+  }
+  return isChanged ? fitted : messages;
+}
+
+const isAfterResult = (message: JsonObject, before: JsonObject | undefined): boolean =>
+  message.role === "user" && before?.role === "tool";
+
+/** Returns whether an assistant's turn says and calls nothing: it consists of reasoning alone. */
+const isEmptyTurn = ({ role, content, tool_calls: calls }: JsonObject): boolean =>
+  role === "assistant" &&
+  (asArray(calls) ?? []).length === 0 &&
+  (typeof content === "string" ? content.trim() === "" : (asArray(content) ?? []).length === 0);
+
+/**
+ * Returns whether every turn with calls needs a field for its reasoning. A model whose reasoning is
+ * not declared reasons where an earlier turn has reasoned.
+ */
+const requiresReasoning = (
+  messages: readonly JsonObject[],
+  { deviations, reasons }: MessageRules,
+): boolean =>
+  deviations.reasoningBesideCalls === true &&
+  (reasons ||
+    messages.some(({ reasoning_content: text }) => typeof text === "string" && text !== ""));
+
+/** Returns whether an upstream requires anything of messages. */
+export const hasMessageRules = ({ deviations }: Pick<MessageRules, "deviations">): boolean =>
+  deviations.nineCharacterCallIds === true ||
+  deviations.answersResults === true ||
+  deviations.refusesDeveloper === true ||
+  deviations.systemOnlyFirst === true ||
+  deviations.unsupportedMessageFields !== undefined ||
+  deviations.refusesEmptyTurns === true ||
+  deviations.reasoningBesideCalls === true;
+
+function fitMessage(
+  message: JsonObject,
+  {
+    deviations,
+    needsReasoning,
+    index,
+  }: { deviations: DialectDeviations; needsReasoning: boolean; index: number },
+): JsonObject {
+  let fit = message;
+  if (deviations.refusesDeveloper === true && fit.role === "developer")
+    fit = { ...fit, role: "system" };
+  if (deviations.systemOnlyFirst === true && index > 0 && fit.role === "system")
+    fit = asReminder(fit);
+  fit = withoutFields(fit, deviations.unsupportedMessageFields);
+  const calls = asArray(fit.tool_calls) ?? [];
+  if (deviations.nineCharacterCallIds === true) fit = withShortIds(fit);
+  if (needsReasoning && calls.length > 0 && typeof fit.reasoning_content !== "string")
+    fit = { ...fit, reasoning_content: "" };
+  return fit;
+}
+
+/** Returns later instructions as the user's text, at their place in the conversation. */
+function asReminder(message: JsonObject): JsonObject {
+  const parts = asArray(message.content);
+  const text =
+    parts === undefined
+      ? String(message.content ?? "")
+      : parts.map((part) => String(asObject(part)?.text ?? "")).join("\n\n");
+  return { role: "user", content: `<system-reminder>\n${text}\n</system-reminder>` };
+}
+
+function withoutFields(message: JsonObject, fields: readonly string[] | undefined): JsonObject {
+  if (fields === undefined || !fields.some((field) => field in message)) return message;
+  return Object.fromEntries(Object.entries(message).filter(([field]) => !fields.includes(field)));
+}
+
+function withShortIds(message: JsonObject): JsonObject {
+  const { tool_call_id: id, tool_calls: calls } = message;
+  const list = asArray(calls);
+  if (typeof id !== "string" && list === undefined) return message;
+  if ((typeof id !== "string" || shortId(id) === id) && (list ?? []).every(hasShortId))
+    return message;
+  return {
+    ...message,
+    ...(typeof id === "string" && { tool_call_id: shortId(id) }),
+    ...(list !== undefined && {
+      tool_calls: list.map((call) => {
+        const fields = asObject(call);
+        return fields === undefined ? call : { ...fields, id: shortId(String(fields.id ?? "")) };
+      }),
+    }),
+  };
+}
+
+const hasShortId = (call: unknown): boolean => {
+  const id = asObject(call)?.id;
+  return typeof id === "string" && shortId(id) === id;
+};
+
+/**
+ * Returns an id of nine letters and digits: the id itself where it is one, or a hash of it, which is
+ * the same for a call and its result in every request.
+ */
+const shortId = (id: string): string =>
+  /^[a-zA-Z0-9]{9}$/.test(id) ? id : Bun.hash.wyhash(id).toString(36).padStart(9, "0").slice(-9);
