@@ -45,6 +45,9 @@ const thrownAway = [
   "max_wal_senders=0",
   "max_wal_size=8GB",
   "checkpoint_timeout=1h",
+  "io_method=sync",
+  "max_logical_replication_workers=0",
+  "jit=off",
 ];
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-postgres-"));

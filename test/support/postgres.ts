@@ -105,7 +105,7 @@ export async function startSharedPostgres(): Promise<SharedServer> {
 }
 
 async function createTemplate(serverUrl: string): Promise<string> {
-  const url = await createDatabase(serverUrl, { name: templateName });
+  const url = await copiedDatabase(serverUrl, { name: templateName });
   const storage = await openStorage({
     url,
     durability: "process",
@@ -118,28 +118,63 @@ async function createTemplate(serverUrl: string): Promise<string> {
 
 /** Returns the URL of an empty database on the shared server. */
 export const freshDatabase = async (): Promise<string> =>
-  createDatabase((await sharedPostgres()).url);
+  copiedDatabase((await sharedPostgres()).url);
 
 /** Returns the URL of a database on the shared server that has every migration, and no rows. */
 export async function migratedDatabase(): Promise<string> {
   const { url, template } = await sharedPostgres();
-  return createDatabase(url, { template: await template() });
+  return copiedDatabase(url, { template: await template() });
 }
 
 /** Distinguishes the databases of this process from those of others on the same server. */
 const processName = `${process.pid}_${Date.now().toString(36)}`;
 let databaseCount = 0;
 
+interface NewDatabase {
+  name: string;
+  template: string;
+  /** What precedes the statement that creates it, and what follows in it. */
+  before: string;
+  strategy: string;
+}
+
 async function createDatabase(
   serverUrl: string,
   {
     name = `test_${processName}_${++databaseCount}`,
     template = "template1",
-  }: { name?: string; template?: string } = {},
+    before = "",
+    strategy = "wal_log",
+  }: Partial<NewDatabase> = {},
 ): Promise<string> {
   const client = new Client({ connectionString: serverUrl });
   await client.connect();
-  await client.query(`create database ${name} template ${template}`);
-  await client.end();
+  try {
+    if (before !== "") await client.query(before);
+    await client.query(`create database ${name} template ${template} strategy ${strategy}`);
+  } finally {
+    await client.end();
+  }
   return Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
+}
+
+let canClone = true;
+
+/**
+ * Creates a database on a server that does not wait for the disk, where files are copied for a
+ * third of what pages in the log take. The system copies them, where it can.
+ * https://www.postgresql.org/docs/18/runtime-config-resource.html#GUC-FILE-COPY-METHOD
+ */
+async function copiedDatabase(
+  serverUrl: string,
+  names: Partial<Pick<NewDatabase, "name" | "template">> = {},
+): Promise<string> {
+  const copied = { ...names, strategy: "file_copy" };
+  if (canClone)
+    try {
+      return await createDatabase(serverUrl, { ...copied, before: "set file_copy_method = clone" });
+    } catch {
+      canClone = false;
+    }
+  return createDatabase(serverUrl, copied);
 }
