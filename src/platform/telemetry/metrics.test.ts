@@ -46,6 +46,15 @@ describe("exposition", () => {
     expect(metrics.contentType).toStartWith("text/plain; version=0.0.4");
   });
 
+  test("measures the process without a walk through its heap, for every registry", async () => {
+    for (const metrics of [createMetrics(), createMetrics()]) {
+      const text = await metrics.text();
+      expect(text).toContain("process_resident_memory_bytes ");
+      expect(text).toContain("nodejs_heap_size_used_bytes ");
+      expect(text).not.toContain("nodejs_heap_space_size");
+    }
+  });
+
   test("keeps counts between scrapes and reads gauges at each scrape", async () => {
     const metrics = createMetrics();
     let holds = 3;
