@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
  * Requests of a measured run. A line that ran for nearly each of them belongs to a request; they are
  * so many that no timer comes as often, also where the machine is slow.
  */
-const requests = 200;
+const requests = 80;
 
 /** The requests that are measured: client's dialect, upstream's dialect, and how it is answered. */
 export const scenes = [
