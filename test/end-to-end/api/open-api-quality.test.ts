@@ -37,10 +37,18 @@ test("the rules detect a missing summary, a dangling reference and a mismatched 
   const document = JSON.parse(text) as { paths: Record<string, Record<string, Json>> };
   const operation = document.paths["/keys"]?.["get"];
   delete operation?.["summary"];
-  const broken = JSON.stringify(document)
-    .replace('"#/components/schemas/Budget"', '"#/components/schemas/Nowhere"')
-    .replace('"status":"ready"', '"status":"asleep"');
+  const budget = '"#/components/schemas/Budget"';
+  const ready = '"status":"ready"';
+  const withWords = Object.entries(document.paths).filter(([path, item]) => {
+    const words = JSON.stringify(item);
+    return path === "/keys" || words.includes(budget) || words.includes(ready);
+  });
+  const broken = JSON.stringify({ ...document, paths: Object.fromEntries(withWords) })
+    .replace(budget, '"#/components/schemas/Nowhere"')
+    .replace(ready, '"status":"asleep"');
   const rules = new Set((await findings(broken)).map((finding) => finding.split(" ")[0]));
+  // Few of the paths are in the document, and the components are those of all.
+  rules.delete("no-unused-components");
   expect(rules).toEqual(
     new Set(["operation-summary", "no-unresolved-refs", "no-invalid-media-type-examples"]),
   );

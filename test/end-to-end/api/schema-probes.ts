@@ -53,6 +53,8 @@ export class ProbedSchema {
   private readonly schema: Json;
   private readonly components: Json;
   private readonly check: (value: unknown) => boolean;
+  /** The checks of variants, each of which is met at many places. */
+  private readonly variantChecks = new WeakMap<object, (value: unknown) => boolean>();
 
   constructor(schema: Json, components: Json) {
     this.schema = schema;
@@ -173,8 +175,15 @@ export class ProbedSchema {
       this.visitMember(schema["additionalProperties"], { place, found });
   }
 
-  private matches(variant: unknown, value: unknown): boolean {
-    return Compile({ ...objectOf(variant), components: { schemas: this.components } }).Check(value);
+  private matches(given: unknown, value: unknown): boolean {
+    const variant = objectOf(given);
+    let check = this.variantChecks.get(variant);
+    if (check === undefined) {
+      const compiled = Compile({ ...variant, components: { schemas: this.components } });
+      check = (each) => compiled.Check(each);
+      this.variantChecks.set(variant, check);
+    }
+    return check(value);
   }
 
   private visitObject(

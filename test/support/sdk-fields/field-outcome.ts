@@ -1,5 +1,6 @@
 import type { DialectId } from "../../../src/inference/canonical/dialect-id.ts";
 import type { Loss } from "../../../src/inference/canonical/request.ts";
+import type { ClientDialect } from "../../../src/inference/dialects/dialect.ts";
 import { clientDialects, upstreamDialects } from "../../../src/inference/dialects/index.ts";
 import { GatewayError } from "../../../src/platform/kernel/errors.ts";
 import type { RequestField } from "./request-fields.ts";
@@ -22,6 +23,29 @@ const options = {
   deviations: {},
 } as const;
 
+type Decoded = ReturnType<ClientDialect["decodeRequest"]> | GatewayError;
+
+/** The requests that were decoded last, by body: each is encoded for every upstream. */
+const lastDecoded = new Map<string, Decoded>();
+const decodedMax = 64;
+
+/** Returns a body as it was decoded, as the gateway does for all providers of a request. */
+function decoded(client: DialectId, body: Fields): Decoded {
+  const key = client + JSON.stringify(body);
+  let request = lastDecoded.get(key);
+  if (request !== undefined) return request;
+  try {
+    request = clientDialects[client]?.decodeRequest(body);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    request = error;
+  }
+  if (request === undefined) throw new Error(`clients do not speak ${client}`);
+  lastDecoded.set(key, request);
+  if (lastDecoded.size > decodedMax) lastDecoded.delete(lastDecoded.keys().next().value ?? "");
+  return request;
+}
+
 /** Encodes a request of a client dialect for an upstream of another or of the same one. */
 function encode(client: DialectId, upstream: DialectId, body: Fields): Encoded {
   const dialect = clientDialects[client];
@@ -37,7 +61,9 @@ function encode(client: DialectId, upstream: DialectId, body: Fields): Encoded {
       );
       return { text: adapted.requestText, losses: adapted.losses };
     }
-    const encoded = upstreamDialects[upstream].encodeRequest(dialect.decodeRequest(body), options);
+    const request = decoded(client, body);
+    if (request instanceof GatewayError) return { refusal: request.message };
+    const encoded = upstreamDialects[upstream].encodeRequest(request, options);
     return { text: JSON.stringify(encoded.body), losses: encoded.losses };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;

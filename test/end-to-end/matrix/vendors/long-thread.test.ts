@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ScriptedAnswer } from "../../../support/scripted-upstream/scripted-answer.ts";
+import { isNightly } from "../../../support/nightly.ts";
 import type { VendorId } from "../../../support/strict-vendors/rule.ts";
 import { addressOf, type ClientDialect } from "../support/client-dialect.ts";
 import type { Fields } from "../support/json-value.ts";
@@ -27,7 +28,7 @@ const vendors = [
 type Vendor = (typeof vendors)[number];
 
 /** How often a conversation makes every move from a vendor to a vendor. */
-const rounds = 4;
+const rounds = isNightly ? 4 : 2;
 
 /** The vendor of each turn: each of the 36 moves, staying included, once a round (de Bruijn). */
 const seats: readonly Vendor[] = Array.from({ length: rounds }, () =>
@@ -69,7 +70,7 @@ async function ask(
 }
 
 describe.each(allClients.map((client) => [client.name, client] as const))(
-  "a conversation of 144 turns in %s",
+  `a conversation of ${seats.length} turns in %s`,
   (_, client) => {
     test("makes every move between six kinds of upstream, whole and streamed", async () => {
       scene.upstream.forget();
