@@ -108,6 +108,8 @@ export class Connection {
   private pulling: StoredPart | undefined;
   private storedBytes: Buffer | undefined;
   private written = false;
+  /** Whether its opening has succeeded. */
+  private isOpened = false;
   private closed = false;
   private paused = false;
   private opened!: (connection: Connection) => void;
@@ -138,6 +140,7 @@ export class Connection {
       );
     });
     this.opened = (connection) => {
+      this.isOpened = true;
       watch.remove(deadline);
       resolve(connection);
     };
@@ -390,6 +393,13 @@ export class Connection {
     this.refused(new UpstreamFailure("connect_failed", message, { sent: false, cause: error }));
   }
 
+  /** Ends the opening of a socket that its peer has closed, in the middle of a handshake mostly. */
+  private failOpening({ message, cause }: UpstreamFailure): void {
+    if (this.closed) return;
+    const fault = this.place.origin.secure ? "tls_failed" : "connect_failed";
+    this.refused(new UpstreamFailure(fault, message, { sent: false, cause }));
+  }
+
   private complete(reusable: boolean): void {
     this.storedBytes = undefined;
     const listener = this.listener;
@@ -402,6 +412,7 @@ export class Connection {
   }
 
   private fail(failure: UpstreamFailure): void {
+    if (!this.isOpened) return this.failOpening(failure);
     const listener = this.listener;
     this.destroy();
     listener?.onFailure(failure);

@@ -48,6 +48,14 @@ const responses: Record<string, { text: string; seen: string; close?: boolean }>
     text: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
     seen: '[200 {"content-length":"2","connection":"close"}]ok|close|',
   },
+  "a response of HTTP/1.0": {
+    text: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+    seen: '[200 {"content-length":"2"}]ok|close|',
+  },
+  "a response of HTTP/1.0 that keeps its connection": {
+    text: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: Keep-Alive\r\n\r\nok",
+    seen: '[200 {"content-length":"2","connection":"Keep-Alive"}]ok|keep|',
+  },
   "an interim response, which is skipped": {
     text: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
     seen: '[200 {"content-length":"1"}]a|keep|',

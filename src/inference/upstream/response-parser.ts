@@ -203,6 +203,19 @@ export function parseHead(text: string): ResponseHead {
   return { status: Number(status), headers };
 }
 
+/** Where the minor version of `HTTP/1.1` begins in a head. */
+const minorVersionAt = 7;
+
+/**
+ * Returns whether a connection may carry a further request (RFC 9112, 9.3): a server of HTTP/1.0
+ * closes it unless it says otherwise.
+ */
+function isPersistent(connection: string | undefined, minorVersion: number | undefined): boolean {
+  if (connection === undefined) return minorVersion !== 0x30;
+  if (/\bclose\b/i.test(connection)) return false;
+  return minorVersion !== 0x30 || /\bkeep-alive\b/i.test(connection);
+}
+
 const malformed = (message: string): UpstreamFailure =>
   new UpstreamFailure("malformed_response", message, { sent: true });
 
@@ -288,6 +301,7 @@ export class ResponseParser {
       return end + 4;
     }
     this.interimBytes = 0;
+    this.keepAlive = isPersistent(head.headers["connection"], bytes[from + minorVersionAt]);
     this.chooseBody(head);
     this.sink.onHead(head);
     if (this.state === "length" && this.remaining === 0) this.finish(this.keepAlive);
@@ -302,8 +316,6 @@ export class ResponseParser {
   }
 
   private chooseBody({ status, headers }: ResponseHead): void {
-    const connection = headers["connection"];
-    this.keepAlive = connection === undefined || !/\bclose\b/i.test(connection);
     const transferEncoding = headers["transfer-encoding"];
     if (status === 204 || status === 304) this.expectLength(0);
     else if (transferEncoding !== undefined) {

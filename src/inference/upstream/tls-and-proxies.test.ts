@@ -109,6 +109,16 @@ describe("a provider's certificate", () => {
   });
 });
 
+test("a connection that is reset in its handshake fails at once", async () => {
+  const listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (socket) => void socket.terminate() },
+  });
+  ends.push(() => listener.stop(true));
+  expect(await ask(`https://127.0.0.1:${listener.port}/`)).toBe("tls_failed");
+});
+
 describe("https through a proxy", () => {
   test("uses a kept tunnel, and sends the proxy's credentials only to the proxy", async () => {
     const proxy = await startHttpProxy({ to: startServer(authority.issue("api.example")) });

@@ -28,7 +28,7 @@ function startClient() {
     await response.readText(1_000);
     return response.status;
   };
-  return { clock, exchange, post };
+  return { client, clock, exchange, post };
 }
 
 /**
@@ -113,6 +113,20 @@ test.each([
   clock.advance(quietMs);
   expect(await post(url)).toBe(200);
   expect(upstream.connectionCount).toBe(connections);
+});
+
+test("idle connections that are no longer needed are closed", async () => {
+  const upstream = await startFaultUpstream();
+  ends.push(() => upstream.stop());
+  const { client, clock, post } = startClient();
+  const url = `${upstream.baseUrl}/chat/completions`;
+  await Promise.all([post(url), post(url), post(url)]);
+  expect(client.connectionCount).toBe(3);
+  for (let minute = 0; minute < 2; minute += 1) {
+    clock.advance(60_000);
+    await post(url);
+  }
+  expect([client.connectionCount, upstream.connectionCount]).toEqual([1, 3]);
 });
 
 test.each([

@@ -325,10 +325,12 @@ class ConnectionPool {
   private readonly clock: Clock;
   private readonly watch: DeadlineWatch;
   private readonly all = new Set<Connection>();
+  private sweptAtMs: number;
 
   constructor(clock: Clock, watch: DeadlineWatch) {
     this.clock = clock;
     this.watch = watch;
+    this.sweptAtMs = clock.monotonicMs();
   }
 
   /** The number of open connections, idle or busy. */
@@ -381,15 +383,31 @@ class ConnectionPool {
       this.all.delete(connection);
       return;
     }
+    const nowMs = this.clock.monotonicMs();
+    if (nowMs - this.sweptAtMs > idleDefaultMs) this.sweep(nowMs);
     let stack = this.idle.get(connection.place.key);
     if (stack === undefined) this.idle.set(connection.place.key, (stack = []));
     if (stack.length >= idleConnectionsPerPlaceMax) {
       connection.destroy();
       return;
     }
-    connection.idleSinceMs = this.clock.monotonicMs();
-    connection.idleUntilMs =
-      connection.idleSinceMs + Math.min(connection.idleForMs ?? idleDefaultMs, idleDefaultMs);
+    connection.idleSinceMs = nowMs;
+    connection.idleUntilMs = nowMs + Math.min(connection.idleForMs ?? idleDefaultMs, idleDefaultMs);
     stack.push(connection);
   };
+
+  /**
+   * Closes what is not trusted any more: the newest connection of a place is always taken first, so
+   * the others would stay open for as long as their upstream allows. Done while requests end, so
+   * that an idle gateway is not woken for it.
+   */
+  private sweep(nowMs: number): void {
+    this.sweptAtMs = nowMs;
+    for (const [key, stack] of this.idle) {
+      const trusted = stack.filter((each) => !each.isClosed && each.idleUntilMs > nowMs);
+      for (const each of stack) if (each.idleUntilMs <= nowMs) each.destroy();
+      if (trusted.length > 0) this.idle.set(key, trusted);
+      else this.idle.delete(key);
+    }
+  }
 }
