@@ -1,33 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testLlmKey } from "../../support/gateway.ts";
-import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { at, textAt } from "../api/at.ts";
-import { postChat } from "../process/support/ask.ts";
+import { type AskedGateway, postChat } from "../process/support/ask.ts";
 import { createKey, manage } from "./support/manage.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 /** A change is in force everywhere within a second, where the machine has nothing else to do. */
 const patienceMs = 60_000;
 
 describe.skipIf(!hasRedis)(`changes at one of two gateways${redisMissing}`, () => {
-  let nodes: Nodes;
-  let here: GatewayProcess;
-  let there: GatewayProcess;
+  let nodes: HostedNodes;
+  let here: AskedGateway;
+  let there: AskedGateway;
   beforeAll(async () => {
-    nodes = await startNodes();
+    nodes = await hostNodes();
     nodes.upstream.script(healthyChat);
     [here, there] = nodes.gateways;
   }, 240_000);
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
+  afterAll(() => nodes.stop());
 
   const statusAt = async (
-    gateway: GatewayProcess,
+    gateway: AskedGateway,
     key: string,
     changes: Record<string, unknown> = {},
   ): Promise<number> => {

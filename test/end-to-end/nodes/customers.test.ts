@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { endProcesses, type GatewayProcess } from "../../support/process.ts";
+import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { at, listAt, textAt } from "../api/at.ts";
+import type { AskedGateway } from "../process/support/ask.ts";
 import { createKey, manage } from "./support/manage.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { parallel } from "./support/parallel.ts";
 import { until } from "./support/until.ts";
 import { isNightly } from "../../support/nightly.ts";
@@ -28,9 +29,9 @@ const affordable = 5;
 const limitNano = affordable * priceNano + 1;
 
 describe.skipIf(!hasRedis)(`customers on several gateways${redisMissing}`, () => {
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   beforeAll(async () => {
-    nodes = await startNodes({
+    nodes = await hostNodes({
       credits: "5000",
       yaml: `customers: { default_limit: "${limitNano / 1e9}", per: month, markup: 0.3333 }\n`,
     });
@@ -41,7 +42,7 @@ describe.skipIf(!hasRedis)(`customers on several gateways${redisMissing}`, () =>
     await nodes.stop();
   });
   const nano = (usd: unknown): number => Math.round(Number(usd) * 1e9);
-  const listed = async (gateway: GatewayProcess): Promise<unknown[]> => {
+  const listed = async (gateway: AskedGateway): Promise<unknown[]> => {
     const found: unknown[] = [];
     for (let cursor = ""; ; ) {
       const page = await manage(gateway, `/customers?limit=200${cursor}`, { method: "GET" });
@@ -57,7 +58,7 @@ describe.skipIf(!hasRedis)(`customers on several gateways${redisMissing}`, () =>
     const gateways = [...nodes.gateways, third];
     const count = customers * requestsOfEach;
     let asked = 0;
-    const ask = async (gateway: GatewayProcess, customer: number): Promise<number> => {
+    const ask = async (gateway: AskedGateway, customer: number): Promise<number> => {
       const response = await fetch(`${gateway.url}/api/v1/chat/completions`, {
         method: "POST",
         headers: {
@@ -135,7 +136,7 @@ describe.skipIf(!hasRedis)(`customers on several gateways${redisMissing}`, () =>
     await parallel({ count: 60, atOnce: 30 }, askOnce);
     await parallel({ count: 2 * affordable, atOnce: 1 }, askOnce);
     expect(served).toBe(affordable);
-    const spent = async (gateway: GatewayProcess): Promise<number> =>
+    const spent = async (gateway: AskedGateway): Promise<number> =>
       nano(at(await manage(gateway, `/teams/${id}`, { method: "GET" }), "spent"));
     expect([await spent(one), await spent(other)]).toEqual([
       affordable * costNano,

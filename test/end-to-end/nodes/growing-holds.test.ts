@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { talkingStream } from "../../support/talking-stream.ts";
 import { at } from "../api/at.ts";
 import { postChat } from "../process/support/ask.ts";
 import { createKey } from "./support/manage.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 /**
@@ -25,7 +24,7 @@ const payers = [
   [
     "one key's limit",
     "10",
-    async ({ gateways }: Nodes) => (await createKey(gateways, { limit: sharedUsd })).key,
+    async ({ gateways }: HostedNodes) => (await createKey(gateways, { limit: sharedUsd })).key,
   ],
   ["one balance", String(sharedUsd), () => Promise.resolve(undefined)],
 ] as const;
@@ -33,14 +32,11 @@ const payers = [
 describe.skipIf(!hasRedis).each(payers)(
   `ten streams at two gateways compete for %s${redisMissing}`,
   (_, credits, secretOf) => {
-    let nodes: Nodes;
+    let nodes: HostedNodes;
     beforeAll(async () => {
-      nodes = await startNodes({ credits });
+      nodes = await hostNodes({ credits });
     }, 240_000);
-    afterAll(async () => {
-      await endProcesses();
-      await nodes.stop();
-    });
+    afterAll(() => nodes.stop());
 
     test("none is cut, the charges stay within it, and nothing is uncollected", async () => {
       const secret = await secretOf(nodes);

@@ -1,18 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
-import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 
 describe.skipIf(!hasRedis)(`an idempotency key at two gateways${redisMissing}`, () => {
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   beforeAll(async () => {
-    nodes = await startNodes();
+    nodes = await hostNodes();
   }, 240_000);
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
+  afterAll(() => nodes.stop());
 
   const create = (index: number): Promise<Response> =>
     fetch(`${nodes.gateways[index % 2 === 0 ? 0 : 1].url}/api/v1/keys`, {

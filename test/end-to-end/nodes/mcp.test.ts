@@ -1,21 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
-import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { promptFields } from "../hub/hub-scene.ts";
 import { callTool } from "../mcp/mcp-client.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 
 describe.skipIf(!hasRedis)(`MCP on two gateways${redisMissing}`, () => {
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   beforeAll(async () => {
-    nodes = await startNodes();
+    nodes = await hostNodes();
   }, 240_000);
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
+  afterAll(() => nodes.stop());
 
   const url = (index: number): string => `${nodes.gateways[index % 2 === 0 ? 0 : 1].url}/mcp`;
   async function call(

@@ -1,22 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { json } from "../../support/upstream/steps.ts";
 import { at } from "../api/at.ts";
-import { getJson, postChat } from "../process/support/ask.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { type AskedGateway, getJson, postChat } from "../process/support/ask.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 const patienceMs = 50_000;
 
 describe.skipIf(!hasRedis)(`an outage that one of two gateways detects${redisMissing}`, () => {
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   let backup: FaultUpstream;
   beforeAll(async () => {
     backup = await startFaultUpstream();
-    nodes = await startNodes({
+    nodes = await hostNodes({
       yaml: `
   - id: backup
     name: Backup
@@ -33,19 +32,18 @@ describe.skipIf(!hasRedis)(`an outage that one of two gateways detects${redisMis
     nodes.upstream.script(json({ error: { message: "down" } }, { status: 503 }));
   }, 240_000);
   afterAll(async () => {
-    await endProcesses();
     await nodes.stop();
     backup.stop();
   });
 
-  const healthOf = async (gateway: GatewayProcess, provider: string): Promise<unknown> => {
+  const healthOf = async (gateway: AskedGateway, provider: string): Promise<unknown> => {
     const preview = await getJson(gateway, "/models/acme/large/routing-preview");
     const routes = at(preview, "data") as { provider: string; health: unknown }[];
     return routes.find((route) => route.provider === provider)?.health;
   };
-  const hasOutage = async (gateway: GatewayProcess): Promise<boolean> =>
+  const hasOutage = async (gateway: AskedGateway): Promise<boolean> =>
     at(await healthOf(gateway, "acme"), "status") === "down";
-  const serve = async (gateway: GatewayProcess): Promise<void> => {
+  const serve = async (gateway: AskedGateway): Promise<void> => {
     const response = await postChat(gateway, { provider: { order: ["acme", "backup"] } });
     expect([response.status, await response.text()]).toEqual([200, expect.anything()]);
   };

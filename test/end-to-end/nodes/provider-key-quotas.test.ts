@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { at, textAt } from "../api/at.ts";
 import { postChat } from "../process/support/ask.ts";
 import { manage } from "./support/manage.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 /** 1,000,000 tokens of output cost 1.50 USD at list price. */
@@ -15,15 +14,12 @@ const patienceMs = 50_000;
 describe.skipIf(!hasRedis)(
   `an own provider key with a quota at two gateways${redisMissing}`,
   () => {
-    let nodes: Nodes;
+    let nodes: HostedNodes;
     beforeAll(async () => {
-      nodes = await startNodes();
+      nodes = await hostNodes();
       nodes.upstream.script((each) => chatAnswer(each, { usage }));
     }, 240_000);
-    afterAll(async () => {
-      await endProcesses();
-      await nodes.stop();
-    });
+    afterAll(() => nodes.stop());
 
     const source = async (index: number): Promise<string | null> => {
       const response = await postChat(nodes.gateways[index === 0 ? 0 : 1], { max_tokens: 10 });

@@ -7,12 +7,11 @@ import { CuttingProxy } from "../../support/cutting-proxy.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { LedgerProcess, openLedgerDatabase } from "../../support/ledger-process.ts";
 import { freshRedis, hasRedis, redisMissing } from "../../support/redis.ts";
-import { endProcesses } from "../../support/process.ts";
 import { silentLogger } from "../../support/silent-logger.ts";
 import { textAt } from "../api/at.ts";
 import { postChat } from "../process/support/ask.ts";
 import { createKey } from "./support/manage.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 
 /** Commands that run a script begin so (EVALSHA and EVAL); nothing else is sent but `INFO`. */
 const scriptCommand = /evalsha?\r\n\$\d+\r\n([^\r]*)/gi;
@@ -112,10 +111,10 @@ const questions = {
 
 /** @see `docs/decisions/0126-one-round-trip-before-the-provider.md` */
 describe.skipIf(!hasRedis)(`checks before the provider request${redisMissing}`, () => {
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   let proxy: CuttingProxy;
   beforeAll(async () => {
-    nodes = await startNodes({
+    nodes = await hostNodes({
       yaml: surfacesYaml,
       redisUrlFor: async (text) => {
         const url = new URL(text);
@@ -126,9 +125,8 @@ describe.skipIf(!hasRedis)(`checks before the provider request${redisMissing}`, 
     });
   }, 240_000);
   afterAll(async () => {
-    await endProcesses();
-    await proxy.close();
     await nodes.stop();
+    await proxy.close();
   });
 
   test("window and hold are requested together, and the provider only after both", async () => {

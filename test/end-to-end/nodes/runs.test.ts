@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { endProcesses, type GatewayProcess } from "../../support/process.ts";
+import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { RunHistory, runHistory, type RunStage } from "../../support/run-history.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { at, listAt, textAt } from "../api/at.ts";
-import { postChat } from "../process/support/ask.ts";
+import { type AskedGateway, postChat } from "../process/support/ask.ts";
 import { createKey, manage } from "./support/manage.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { parallel } from "./support/parallel.ts";
 import { until } from "./support/until.ts";
 import { isNightly } from "../../support/nightly.ts";
@@ -24,9 +24,9 @@ const bodyOf = (content: string) => ({
 const request = bodyOf("x".repeat(100 - JSON.stringify(bodyOf("")).length));
 
 describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   beforeAll(async () => {
-    nodes = await startNodes();
+    nodes = await hostNodes();
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
   }, 240_000);
   afterAll(async () => {
@@ -35,7 +35,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
   });
 
   const ask = (
-    gateway: GatewayProcess,
+    gateway: AskedGateway,
     secret: string,
     { method = "POST", path, body }: { method?: string; path: string; body?: unknown },
   ): Promise<Response> =>
@@ -44,10 +44,9 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-  const open = (gateway: GatewayProcess, secret: string, body: object): Promise<Response> =>
+  const open = (gateway: AskedGateway, secret: string, body: object): Promise<Response> =>
     ask(gateway, secret, { path: "/runs", body: { name: "agent", ...body } });
-  const gatewayOf = (index: number): GatewayProcess =>
-    nodes.gateways[index % 2] ?? nodes.gateways[0];
+  const gatewayOf = (index: number): AskedGateway => nodes.gateways[index % 2] ?? nodes.gateways[0];
   const nano = (usd: unknown): number => Math.round(Number(usd) * 1e9);
 
   test("runs that open at once never pass their key, and what they leave goes back", async () => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import {
@@ -7,8 +6,9 @@ import {
   type RealtimeUpstream,
 } from "../sockets/support/realtime-upstream.ts";
 import { SocketClient } from "../sockets/support/socket-client.ts";
+import type { AskedGateway } from "../process/support/ask.ts";
 import { createKey, manage } from "./support/manage.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 const voiceYaml = (baseUrl: string): string => `
@@ -28,19 +28,18 @@ const path = "/v1/realtime?model=voice/one";
 
 describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
   let voice: RealtimeUpstream;
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   beforeAll(async () => {
     voice = startRealtimeUpstream();
-    nodes = await startNodes({ yaml: voiceYaml(voice.baseUrl) });
+    nodes = await hostNodes({ yaml: voiceYaml(voice.baseUrl) });
     nodes.upstream.script((request) => chatAnswer(request, {}));
   }, 240_000);
   afterAll(async () => {
-    await endProcesses();
     voice.stop();
     await nodes.stop();
   });
 
-  const spentBy = async ({ url }: GatewayProcess, key: string): Promise<number> => {
+  const spentBy = async ({ url }: AskedGateway, key: string): Promise<number> => {
     const headers = { authorization: `Bearer ${key}` };
     const found = await fetch(`${url}/v1/key`, { headers });
     return ((await found.json()) as { data: { usage: number } }).data.usage;
@@ -50,7 +49,7 @@ describe.skipIf(!hasRedis)(`sockets on several gateways${redisMissing}`, () => {
     const limit = 0.2;
     const { key } = await createKey(nodes.gateways, { limit });
     let responses = 0;
-    const talk = async ({ url }: GatewayProcess): Promise<void> => {
+    const talk = async ({ url }: AskedGateway): Promise<void> => {
       const client = await SocketClient.open(url, { key, path }).catch(() => undefined);
       if (client === undefined) return;
       for (;;) {

@@ -1,11 +1,11 @@
 import { testManagementKey } from "../../../support/gateway.ts";
-import type { GatewayProcess } from "../../../support/process.ts";
 import { textAt } from "../../api/at.ts";
+import type { AskedGateway } from "../../process/support/ask.ts";
 import { until } from "./until.ts";
 
 /** Asks for a change with the tests' management key and gives the answer's JSON. */
 export async function manage(
-  { url }: GatewayProcess,
+  { url }: AskedGateway,
   path: string,
   { method = "POST", body }: { method?: string; body?: unknown } = {},
 ): Promise<unknown> {
@@ -21,7 +21,7 @@ export async function manage(
 
 /** Makes a key at one gateway and waits until every gateway takes it. */
 export async function createKey(
-  gateways: readonly GatewayProcess[],
+  gateways: readonly AskedGateway[],
   fields: Record<string, unknown>,
 ): Promise<{ key: string; hash: string }> {
   const [first] = gateways;
@@ -37,7 +37,7 @@ export async function createKey(
 }
 
 /** Gives the first workspace credits. */
-export async function give(gateway: GatewayProcess, usd: number): Promise<void> {
+export async function give(gateway: AskedGateway, usd: number): Promise<void> {
   const workspaceId = textAt(
     await manage(gateway, "/admin/workspaces", { method: "GET" }),
     "data.0.id",

@@ -1,3 +1,4 @@
+import { type HostedGateway, hostGateway } from "../../../support/hosted-gateway.ts";
 import { migratedDatabase } from "../../../support/postgres.ts";
 import {
   runProcess,
@@ -36,15 +37,49 @@ export interface Nodes {
   stop(): Promise<void>;
 }
 
+/** Two gateways in the tests' own process; what is started beside them has one of its own. */
+export interface HostedNodes extends Omit<Nodes, "gateways"> {
+  gateways: readonly [HostedGateway, HostedGateway];
+}
+
+/** What nodes begin with. */
+interface NodesOptions {
+  /** Goes on where the provider ends. */
+  yaml?: string;
+  /** Of the first workspace, in USD. */
+  credits?: string;
+  /** Puts something between the gateways and their shared server. */
+  redisUrlFor?(url: string): Promise<string>;
+}
+
+/** Starts both at once on an empty database, so that each may be the first. */
+export async function startNodes(options: NodesOptions = {}): Promise<Nodes> {
+  const { start, ...parts } = await prepareNodes(options);
+  return { ...parts, start, gateways: await Promise.all([start(), start()]) };
+}
+
 /**
- * Starts both at once on an empty database, so that each may be the first; `yaml` goes on where the
- * provider ends, `redisUrlFor` puts something between the gateways and their shared server.
+ * Starts both as `startNodes` does, in the tests' own process: for tests that neither end nor suspend
+ * either of them.
  */
-export async function startNodes({
+export async function hostNodes(options: NodesOptions = {}): Promise<HostedNodes> {
+  const { host, stop, ...parts } = await prepareNodes(options);
+  const gateways = await Promise.all([host(), host()]);
+  return {
+    ...parts,
+    gateways,
+    async stop() {
+      await Promise.all(gateways.map((gateway) => gateway.stop()));
+      await stop();
+    },
+  };
+}
+
+async function prepareNodes({
   yaml = "",
   credits = "10",
-  redisUrlFor = async (url: string): Promise<string> => url,
-} = {}): Promise<Nodes> {
+  redisUrlFor = async (url) => url,
+}: NodesOptions): Promise<Omit<Nodes, "gateways"> & { host(): Promise<HostedGateway> }> {
   const [upstream, redis, databaseUrl] = await Promise.all([
     startFaultUpstream(),
     startRedis(),
@@ -67,7 +102,7 @@ export async function startNodes({
     environment: { ...options.environment, ...variables },
   });
   return {
-    gateways: await Promise.all([start(), start()]),
+    host: () => hostGateway(options),
     upstream,
     redis,
     databaseUrl,

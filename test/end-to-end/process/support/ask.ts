@@ -1,9 +1,14 @@
 import { testLlmKey } from "../../../support/gateway.ts";
-import type { GatewayProcess } from "../../../support/process.ts";
+
+/** A gateway that tests ask, in their own process or in one of its own. */
+export interface AskedGateway {
+  /** `http://127.0.0.1:PORT`. */
+  url: string;
+}
 
 /** GETs a path below `/api/v1` and gives its JSON; the test fails where it is refused. */
 export async function getJson(
-  { url }: GatewayProcess,
+  { url }: AskedGateway,
   path: string,
   secret: string = testLlmKey,
 ): Promise<unknown> {
@@ -20,7 +25,7 @@ export async function getJson(
  * a small one on `acme/large`.
  */
 export const postChat = (
-  { url }: GatewayProcess,
+  { url }: AskedGateway,
   changes: Record<string, unknown> = {},
   { secret = testLlmKey, ...init }: { signal?: AbortSignal; secret?: string } = {},
 ): Promise<Response> =>

@@ -1,13 +1,12 @@
 import { expect } from "bun:test";
-import type { GatewayProcess } from "../../../support/process.ts";
 import { pollUntil } from "../../../support/poll-until.ts";
 import { numberAt } from "../../api/at.ts";
-import { getJson, postChat } from "./ask.ts";
+import { type AskedGateway, getJson, postChat } from "./ask.ts";
 import { chargeOf, type SeenCharge } from "./seen-charge.ts";
 
 /** Gauges of the gateway by the ends of their names. */
 async function gauges<Name extends string>(
-  { url }: GatewayProcess,
+  { url }: AskedGateway,
   names: readonly Name[],
 ): Promise<number[]> {
   const text = await (await fetch(`${url}/metrics`)).text();
@@ -17,13 +16,13 @@ async function gauges<Name extends string>(
 }
 
 /** Open holds by the gateway's own count. */
-export async function openHolds(gateway: GatewayProcess): Promise<number> {
+export async function openHolds(gateway: AskedGateway): Promise<number> {
   const [holds = Number.NaN] = await gauges(gateway, ["holds_open"]);
   return holds;
 }
 
 /** Waits until every charge that the database had refused is in the books. */
-export async function untilUncollectedIsBooked(gateway: GatewayProcess): Promise<void> {
+export async function untilUncollectedIsBooked(gateway: AskedGateway): Promise<void> {
   await pollUntil(async () => (await gauges(gateway, ["uncollected_charges_waiting"]))[0] === 0);
 }
 
@@ -40,7 +39,7 @@ const restMs = 10;
  * is under way but the one that asks, none holds credits, and no charge waits for its commit,
  * however often it is asked within the turns that reading takes.
  */
-export async function untilIdle(gateway: GatewayProcess): Promise<void> {
+export async function untilIdle(gateway: AskedGateway): Promise<void> {
   for (let quiet = 0; quiet < turnsUntilRead; ) {
     const [inFlight, holds, commits] = await gauges(gateway, [
       "requests_in_flight",
@@ -58,7 +57,7 @@ export async function untilIdle(gateway: GatewayProcess): Promise<void> {
  * the result.
  */
 export async function expectNothingHeld(
-  gateway: GatewayProcess,
+  gateway: AskedGateway,
   balanceNano: bigint,
 ): Promise<SeenCharge> {
   expect(await openHolds(gateway)).toBe(0);
