@@ -14,6 +14,7 @@ import { IpAllowlistStore } from "./allowlist/ip-allowlist-store.ts";
 import { PrivacyEditor } from "../identity/workspaces/privacy-editor.ts";
 import { PrivacyStore, type PrivacyTables } from "../identity/workspaces/privacy-store.ts";
 import { PrivacyDirectory } from "../identity/workspaces/privacy-directory.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 
 /** All database tables of the security routes. */
 export type SecurityTables = IpAllowlistTables & PrivacyTables & AuditTables & AuditChainTables;
@@ -41,8 +42,8 @@ export async function openSecurity({
   encryptionKey: Uint8Array;
 }): Promise<Security> {
   const stores = {
-    list: new IpAllowlistStore(database.withTables()),
-    privacy: new PrivacyStore(database.withTables()),
+    list: new IpAllowlistStore(withTables(database)),
+    privacy: new PrivacyStore(withTables(database)),
   };
   const allowlist = new IpAllowlist();
   const byWorkspace = new Map<string, AllowedRange[]>();
@@ -59,9 +60,9 @@ export async function openSecurity({
     privacy,
     privacyEditor: new PrivacyEditor({ store: stores.privacy, directory: privacy, clock }),
     auditLog: new AuditLog({
-      commits: new AuditChain({ commits, encryptionKey, database: database.withTables() }),
+      commits: new AuditChain({ commits, encryptionKey, database: withTables(database) }),
       clock,
     }),
-    auditStore: new AuditStore(database.withTables()),
+    auditStore: new AuditStore(withTables(database)),
   };
 }

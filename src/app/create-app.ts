@@ -43,6 +43,7 @@ import {
   whileLeading,
 } from "./open-shared.ts";
 import { startKeyProber, startRounds } from "./start-rounds.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 
 /** Builds every part once and passes it on. */
 export async function createApp(settings: AppSettings, tools: AppTools): Promise<App> {
@@ -118,15 +119,15 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
   const counters = await openCounters(shared, {
     tiers: new RateTiers(settings.plans),
     directory: account.directory,
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     clock,
     logger,
   });
   const insights = await buildInsights(settings, {
     providerKeyVault: account.providerKeyVault,
     storage,
-    database: storage.database.withTables(),
-    reads: replica?.database.withTables(),
+    database: withTables(storage.database),
+    reads: replica && withTables(replica.database),
     clock,
     logger,
     catalog: catalog.snapshot,
@@ -140,7 +141,7 @@ async function openCore(settings: AppSettings, tools: AppTools): Promise<Core> {
     clock,
     catalog: catalog.snapshot,
     commits: storage.commits,
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     insights,
     shared,
   });
@@ -227,7 +228,7 @@ const buildDocumentJobs = (
   { logger, metrics, converterPool }: AppTools,
 ): Documents =>
   openDocuments({
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     upstream: inference.upstream,
     catalog: inference.catalog,
     ownKeyOf: ownKeyLookup(account.providerKeys),

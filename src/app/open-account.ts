@@ -48,6 +48,7 @@ import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { AppSettings } from "./settings-of.ts";
 import { scopes } from "../identity/keys/scopes.ts";
 import { type KeyTables, type Keys, openKeys } from "./parts/open-keys.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 
 /** All database tables of the account plane. */
 export type AccountTables = KeyTables &
@@ -160,9 +161,9 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
   const { settings, database, commits, clock, reports } = options;
   const { encryptionKey } = settings;
   const { onUseError } = reports;
-  const keys = openKeys({ database: database.withTables(), clock, encryptionKey, onUseError });
+  const keys = openKeys({ database: withTables(database), clock, encryptionKey, onUseError });
   const opened = openLedger({
-    database: database.withTables(),
+    database: withTables(database),
     commits,
     clock,
     spentBy: options.spentBy,
@@ -202,7 +203,7 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
     ledger: opened.ledger,
     ledgerStore: opened.ledgerStore,
     blockingBudgets: opened.blockingBudgets,
-    closedMonths: new ClosedMonths({ database: database.withTables(), encryptionKey }),
+    closedMonths: new ClosedMonths({ database: withTables(database), encryptionKey }),
     people,
     referrals,
     mailer,
@@ -213,13 +214,13 @@ export async function openAccount(options: AccountOptions): Promise<Account> {
     budgets: await openAccountBudgets(options, { keys, people, opened, mailer }),
     customers: await openAccountCustomers(options, { keys, opened }),
     runs: await openAccountRuns(options, { keys, opened }),
-    idempotentAnswers: openIdempotentAnswers(database.withTables(), {
+    idempotentAnswers: openIdempotentAnswers(withTables(database), {
       vault: byok.providerKeyVault,
       hasher: keys.hasher,
       clock,
     }),
     security: await openSecurity({
-      database: database.withTables(),
+      database: withTables(database),
       commits,
       clock,
       encryptionKey,
@@ -243,7 +244,7 @@ const openAccountPeople = (
   },
 ): Promise<People> =>
   openPeople({
-    database: database.withTables(),
+    database: withTables(database),
     clock,
     encryptionKey: settings.encryptionKey,
     hasher: keys.hasher,
@@ -268,7 +269,7 @@ const openAccountBudgets = (
   }: { keys: Keys; people: People; opened: OpenedLedger; mailer: Mailer | undefined },
 ): Promise<Budgets> =>
   openBudgets({
-    database: database.withTables(),
+    database: withTables(database),
     clock,
     encryptionKey: settings.encryptionKey,
     mailer,
@@ -288,7 +289,7 @@ const openAccountRuns = (
   { keys, opened: { ledger } }: { keys: Keys; opened: OpenedLedger },
 ): Promise<Runs> =>
   openRuns({
-    database: database.withTables(),
+    database: withTables(database),
     commits,
     clock,
     directory: keys.directory,
@@ -305,7 +306,7 @@ const openAccountCustomers = (
   { keys, opened: { ledger, blockingBudgets: blocking } }: { keys: Keys; opened: OpenedLedger },
 ): Promise<Customers> =>
   openCustomers({
-    database: database.withTables(),
+    database: withTables(database),
     commits,
     clock,
     encryptionKey: settings.encryptionKey,
@@ -335,10 +336,10 @@ async function loadMemory(
   const [{ workspaces, hasKeys }, , presets, aliases, byok] = await Promise.all([
     loadCredentials(keys.directory, { workspaces: stored, llmKeys, managementKeys, uses, teams }),
     opened.load(),
-    openPresets(database.withTables(), clock),
-    openAliases(database.withTables(), clock),
+    openPresets(withTables(database), clock),
+    openAliases(withTables(database), clock),
     openByok({
-      database: database.withTables(),
+      database: withTables(database),
       clock,
       uses: keys.directory.uses,
       masterSecrets: masterSecrets ?? { current: encryptionKey, previous: [] },
@@ -359,7 +360,7 @@ function openGifts(
   const { directory, hasher } = keys;
   const { onCreditError: onError } = reports;
   const credits = openCredits({
-    database: database.withTables(),
+    database: withTables(database),
     commits,
     clock,
     ledger,
@@ -372,7 +373,7 @@ function openGifts(
     credits,
     referrals: openReferrals({
       settings: referrals,
-      database: database.withTables(),
+      database: withTables(database),
       grants: credits.grants,
       hasher,
       clock,
@@ -432,7 +433,7 @@ function openEditors(
     userEditor: new UserEditor({
       users: people.users,
       sessions: people.sessions,
-      database: database.withTables(),
+      database: withTables(database),
       clock,
       operatorWorkspaceId,
       workspace: (id) => directory.workspace(id),

@@ -29,6 +29,7 @@ import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { DatabaseEpoch, type GatewayTables } from "../platform/storage/database-epoch.ts";
 import { DatabasePairing } from "./database-pairing.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
 import type { AppSettings } from "./settings-of.ts";
 import type { Account, AccountTables } from "./open-account.ts";
@@ -175,7 +176,7 @@ export async function openEpoch(
   if (shared === undefined || !hasSeveralGateways(settings)) return;
   const epoch = await DatabaseEpoch.open({
     storage,
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     nodeId: shared.nodeId,
     onSetBack: () =>
       logger.error(
@@ -197,7 +198,7 @@ export async function openEpoch(
   channel.on("epoch", (id) => void (id === epoch.id ? undefined : epoch.beat()));
   shared.paired = await PairedParts.open({
     shared: shared.state,
-    facts: new DatabasePairing({ storage, database: storage.database.withTables() }),
+    facts: new DatabasePairing({ storage, database: withTables(storage.database) }),
     nodeId: shared.nodeId,
     places: placesOf(settings),
     clock,
@@ -312,7 +313,7 @@ export function shareKeyUsage(
     nodeId: shared.nodeId,
     async reload() {
       await commits.flush();
-      await loadProviderKeyUsage(database.withTables(), usage);
+      await loadProviderKeyUsage(withTables(database), usage);
     },
     onError: (error) =>
       logger.error(

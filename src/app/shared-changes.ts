@@ -21,6 +21,7 @@ import type { LlmKeyStore } from "../identity/keys/llm-key-store.ts";
 import type { ManagementKeyStore } from "../identity/keys/management-key-store.ts";
 import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 
 /** The data of workspaces that is kept in memory, and its sources. */
 interface MemoryParts {
@@ -342,15 +343,15 @@ export function openSharedChanges(
     privacy: security.privacy,
     budgets: account.blockingBudgets,
     stores: {
-      workspaces: new WorkspaceStore(database.withTables()),
+      workspaces: new WorkspaceStore(withTables(database)),
       llmKeys,
       managementKeys,
-      presets: new PresetStore(database.withTables()),
-      aliases: new AliasStore(database.withTables()),
-      providerKeys: new ProviderKeyStore(database.withTables()),
-      allowlist: new IpAllowlistStore(database.withTables()),
-      privacy: new PrivacyStore(database.withTables()),
-      budgets: new BudgetStore(database.withTables()),
+      presets: new PresetStore(withTables(database)),
+      aliases: new AliasStore(withTables(database)),
+      providerKeys: new ProviderKeyStore(withTables(database)),
+      allowlist: new IpAllowlistStore(withTables(database)),
+      privacy: new PrivacyStore(withTables(database)),
+      budgets: new BudgetStore(withTables(database)),
       teams: account.teamStore,
     },
     nowMs: () => clock.nowMs(),
@@ -360,7 +361,7 @@ export function openSharedChanges(
     clock,
     onError,
     memory,
-    store: new ChangeStore(database.withTables()),
+    store: new ChangeStore(withTables(database)),
   });
   changes.start();
   return changes;

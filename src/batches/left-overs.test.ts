@@ -9,6 +9,7 @@ import { hourMs } from "../platform/kernel/clock.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 import type { BatchTables } from "./batch.ts";
 import { BatchStore } from "./batch-store.ts";
 import { leaseTimeOf } from "./lease-time.ts";
@@ -34,7 +35,7 @@ const clock = new FakeClock();
 
 /** A batch with a line, whose input was deleted and is held. */
 async function batchIn(workspaceId: string, { batches, lines }: ReturnType<typeof stores>) {
-  const database = storage.database.withTables<Pick<FileTables, "files">>();
+  const database = withTables<Pick<FileTables, "files">>(storage.database);
   await database
     .insertInto("files")
     .values({
@@ -99,8 +100,7 @@ test("what a killed gateway has left of an ended batch is deleted, and nothing o
       (result) => result?.status,
     ),
     holds: (
-      await storage.database
-        .withTables<Pick<FileTables, "files">>()
+      await withTables<Pick<FileTables, "files">>(storage.database)
         .selectFrom("files")
         .select("holds")
         .orderBy("id")

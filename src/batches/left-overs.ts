@@ -3,6 +3,7 @@ import type { FileTables } from "../files/file-store.ts";
 import { type Clock, hourMs } from "../platform/kernel/clock.ts";
 import { openStatuses, type BatchTables } from "./batch.ts";
 import type { LineStore } from "./line-store.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 
 /** Milliseconds between two sweeps, and since the deletion of a file whose holds are looked at. */
 const sweepEveryMs = hourMs;
@@ -22,7 +23,7 @@ export class LeftOvers {
   private sweptMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: { database: Kysely<BatchTables>; lines: LineStore; clock: Clock }) {
-    this.database = parts.database.withTables<Pick<FileTables, "files">>();
+    this.database = withTables<Pick<FileTables, "files">>(parts.database);
     this.lines = parts.lines;
     this.clock = parts.clock;
   }

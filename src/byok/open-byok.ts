@@ -12,6 +12,7 @@ import {
 } from "./provider-key-usage.ts";
 import { ProviderKeys } from "./provider-keys.ts";
 import { ProviderKeyDirectory } from "./provider-key-directory.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 
 /** All database tables of provider keys. */
 export type ByokTables = DataKeyTables & ProviderKeyTables & ProviderKeyUsageTables;
@@ -50,15 +51,15 @@ export async function openByok({
   onError(error: unknown): void;
 }): Promise<Byok> {
   const vault = await KeyVault.open({
-    store: new DataKeyStore(database.withTables()),
+    store: new DataKeyStore(withTables(database)),
     masterKeys: createMasterKeys(masterSecrets),
     clock,
   });
-  const store = new ProviderKeyStore(database.withTables());
+  const store = new ProviderKeyStore(withTables(database));
   const directory = new ProviderKeyDirectory();
   for (const key of await store.loadAll()) directory.put(key);
   const usage = new ProviderKeyUsage(clock);
-  await loadProviderKeyUsage(database.withTables(), usage);
+  await loadProviderKeyUsage(withTables(database), usage);
   const editor = new ProviderKeyEditor({ store, directory, vault, clock });
   return {
     providerKeyDirectory: directory,

@@ -10,6 +10,7 @@ import { WorkspaceStore } from "../identity/workspaces/workspace-store.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 import { type Byok, type ByokTables, openByok } from "./open-byok.ts";
 import { ProviderKeyEditor, type ProviderKeyReference } from "./provider-key-editor.ts";
 import { ProviderKeyStore } from "./provider-key-store.ts";
@@ -44,7 +45,7 @@ beforeEach(async () => {
     migrations,
     commitStatements: { inserts: [], adds: [] },
   });
-  await new WorkspaceStore(storage.database.withTables()).insert({
+  await new WorkspaceStore(withTables(storage.database)).insert({
     id: workspaceId,
     name: "one",
     plan: "payg",
@@ -82,7 +83,7 @@ test("a change keeps what was read again from the database during its write", as
       return isWritten;
     }
   }
-  const store = new SlowStore(storage.database.withTables());
+  const store = new SlowStore(withTables(storage.database));
   const editor = new ProviderKeyEditor({ store, directory, vault, clock: new FakeClock() });
   expect(await editor.change(key, { label: "mine" })).toMatchObject({
     label: "mine",

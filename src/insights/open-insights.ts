@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import { dayMs, hourMs, minuteMs, type Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 import type { Archive } from "./archive/open-archive.ts";
 import type { ContentTables } from "./archive/content-insert.ts";
 import type { Contents } from "./archive/contents.ts";
@@ -149,11 +150,11 @@ interface InsightOptions {
 export async function openInsights(options: InsightOptions): Promise<Insights> {
   const { database, reads = database, commits, kind, clock, ports, onError } = options;
   const jobs = new JobRegistry(clock);
-  const store = new NetworkStore({ database: database.withTables(), commits });
+  const store = new NetworkStore({ database: withTables(database), commits });
   const network = new NetworkStatistics({ store, clock, describe: ports.describeModel });
   const watch = await openWatch(options, store);
-  const archive = await options.openArchive?.(database.withTables(), reads.withTables());
-  const contents = archive?.contents ?? options.openContents(database.withTables());
+  const archive = await options.openArchive?.(withTables(database), withTables(reads));
+  const contents = archive?.contents ?? options.openContents(withTables(database));
   const { unsettled, refused } = writersOf(options);
   const health = new HealthMonitor({
     ...options,
@@ -166,16 +167,16 @@ export async function openInsights(options: InsightOptions): Promise<Insights> {
   const recall = (): Promise<void> => recallTraffic(watch.traffic, stores.requests, clock);
   return {
     ...stores,
-    counters: new UsageStore({ database: database.withTables(), commits, kind }),
-    recordUsage: new RecordUsageStore({ database: reads.withTables(), commits, kind }),
-    sizes: new GenerationSizes({ database: database.withTables(), kind }),
+    counters: new UsageStore({ database: withTables(database), commits, kind }),
+    recordUsage: new RecordUsageStore({ database: withTables(reads), commits, kind }),
+    sizes: new GenerationSizes({ database: withTables(database), kind }),
     months: await openMonths(database, kind),
     ...(archive?.stores ?? storesOf({ database, reads, commits, kind })),
     archive,
     contents,
     network,
     health,
-    notices: new IncidentNotices(database.withTables()),
+    notices: new IncidentNotices(withTables(database)),
     recorder: new HealthRecorder(watch),
     unsettled,
     refused,
@@ -238,7 +239,7 @@ async function openWatch(
 }> {
   const traffic = new Traffic(clock);
   const events = await HealthEvents.open({
-    database: database.withTables(),
+    database: withTables(database),
     clock,
     onError: (error) => onError(error, "a status change could not be kept"),
   });
@@ -254,7 +255,7 @@ async function openWatch(
       : await store.spendOf(Math.floor(clock.nowMs() / dayMs));
   const budgets = new ProviderBudgets({ clock, limits: ports.budgets, spent, onSignal });
   const smoke = await SmokeTests.open({
-    store: new SmokeStore(database.withTables()),
+    store: new SmokeStore(withTables(database)),
     clock,
     port: ports.smoke,
     onSignal,
@@ -278,7 +279,7 @@ const writersOf = ({
       onError(error, "the record of a failed or cached request could not be written"),
   }),
   refused: new RefusedRequests({
-    database: database.withTables(),
+    database: withTables(database),
     commits,
     clock,
     onError: (error) => onError(error, "the count of refused requests could not be written"),
@@ -290,7 +291,7 @@ function serviceStores({
   database,
   ...parts
 }: Omit<Parameters<typeof storesOf>[0], "reads">): Pick<Insights, "service" | "requests"> {
-  const options = { database: database.withTables(), ...parts };
+  const options = { database: withTables(database), ...parts };
   return { service: new ServiceUsageStore(options), requests: new ServiceRequests(options) };
 }
 
@@ -305,12 +306,12 @@ function storesOf({
   commits: CommitQueue;
   kind: StorageKind;
 }): Pick<Insights, "usage" | "search" | "figures" | "generations"> {
-  const options = { database: reads.withTables(), ...parts };
+  const options = { database: withTables(reads), ...parts };
   return {
     usage: new UsageStore(options),
     search: new GenerationSearch(options),
     figures: new GenerationFigures(options),
-    generations: new GenerationStore({ ...options, database: database.withTables() }),
+    generations: new GenerationStore({ ...options, database: withTables(database) }),
   };
 }
 

@@ -21,6 +21,7 @@ import {
   monthlyGenerations,
 } from "../platform/storage/postgres/month-partitions.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 import { isUniqueViolation } from "../platform/storage/storage-error.ts";
 import type { GenerationRecord } from "./generation-record.ts";
 import { GenerationStore } from "./generation-store.ts";
@@ -82,7 +83,7 @@ function openRetention(
   storage: Storage<InsightTables>,
   options: { nowMs: number; budgetBytes?: number; months?: MonthPartitions<InsightTables> },
 ) {
-  const parts = { ...storage, database: storage.database.withTables() };
+  const parts = { ...storage, database: withTables(storage.database) };
   const clock = new FakeClock(options.nowMs);
   const heldUp: unknown[] = [];
   const retention = new Retention({

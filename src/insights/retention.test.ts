@@ -13,6 +13,7 @@ import {
 import { migratedDatabase } from "../../test/support/postgres.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import type { Storage } from "../platform/storage/storage.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 import type { GenerationRecord } from "./generation-record.ts";
 import { GenerationStore } from "./generation-store.ts";
 import { Retention } from "./retention.ts";
@@ -37,7 +38,7 @@ const everything = { fromMs: 0, toMs: 16 ** 12 - 1, digits: 6, signal };
 function open(storage: Storage<InsightTables>, budgetBytes = 1e10) {
   const clock = new FakeClock();
   const parts = {
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     commits: storage.commits,
     kind: storage.kind,
   };

@@ -7,6 +7,7 @@ import { openInsightStorage } from "../support/generation-records.ts";
 import { faults, healthy, type Fault } from "./faults.ts";
 import { simulateGateway, type Outcome } from "./simulated-gateway.ts";
 import { VirtualTime } from "./virtual-time.ts";
+import { withTables } from "../../src/platform/storage/with-tables.ts";
 
 /** Ten providers of one model, the cheapest first. */
 export const providers: readonly string[] = Array.from({ length: 10 }, (_, index) => `p${index}`);
@@ -56,7 +57,7 @@ export async function runSimulation({
   const { insights, ask } = await simulateGateway(providers, {
     time,
     random,
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     behaviourOf(id) {
       const fault = faultNow(id);
       return (fault === undefined ? healthy : faults[fault.name])(random);

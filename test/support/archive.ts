@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../../src/platform/kernel/clock.ts";
 import { createMasterKeys, KeyVault } from "../../src/platform/vault/key-vault.ts";
 import type { DataKeyStore, WrappedDataKey } from "../../src/platform/vault/data-key-store.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
+import { withTables } from "../../src/platform/storage/with-tables.ts";
 import { createMetrics } from "../../src/platform/telemetry/metrics.ts";
 import { type InsightTables, openInsightStorage, settledUnit } from "./generation-records.ts";
 
@@ -66,8 +67,8 @@ export async function openArchived(options: {
       keepDays: options.keepDays,
       contentDays: 7,
     },
-    database: storage.database.withTables(),
-    reads: storage.database.withTables(),
+    database: withTables(storage.database),
+    reads: withTables(storage.database),
     commits,
     kind: storage.kind,
     clock,

@@ -23,6 +23,7 @@ import type { CommitQueue, CommitUnit } from "../../src/platform/storage/commit-
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../src/platform/storage/open-storage.ts";
 import type { Storage } from "../../src/platform/storage/storage.ts";
+import { withTables } from "../../src/platform/storage/with-tables.ts";
 import { migratedDatabase } from "./postgres.ts";
 
 /** What happens to the next commit. */
@@ -153,7 +154,7 @@ export class LedgerProcess {
     });
     this.grants = new Grants({
       ledger: this.ledger,
-      store: new GrantStore({ database: storage.database.withTables(), commits }),
+      store: new GrantStore({ database: withTables(storage.database), commits }),
     });
     this.withdrawals = new Withdrawals({ purse: this.ledger, commits, clock });
   }

@@ -6,6 +6,7 @@ import { StripeClient } from "../../src/billing/payments/stripe-client.ts";
 import { customerAdds } from "../../src/insights/usage/usage-rollup.ts";
 import type { Clock } from "../../src/platform/kernel/clock.ts";
 import { openInsightStorage, recordOf } from "./generation-records.ts";
+import { withTables } from "../../src/platform/storage/with-tables.ts";
 
 /** Customers whose use is reported to a meter, in a database of its own. */
 export interface MeterReporter {
@@ -44,7 +45,7 @@ export async function openMeterReporter({
   clock: Clock;
 }): Promise<MeterReporter> {
   const storage = await openInsightStorage(url);
-  const store = new CustomerStore(storage.database.withTables());
+  const store = new CustomerStore(withTables(storage.database));
   const customers = customersOf(clock.nowMs());
   const book = new CustomerBook({
     rule: undefined,
@@ -54,7 +55,7 @@ export async function openMeterReporter({
   for (const customer of customers) book.put(customer);
   const stripe = new StripeClient("sk_test_of_the_tests", { apiBase });
   const events = new MeterEvents({
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     store,
     book,
     clock,

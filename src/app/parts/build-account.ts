@@ -17,6 +17,7 @@ import {
 } from "../open-shared.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Payments } from "../../billing/payments/open-payments.ts";
 import type { PaymentTables } from "../../billing/payments/payment-store.ts";
@@ -49,7 +50,7 @@ export async function buildPayments(
     clock,
     ledger,
     withdrawals,
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     commits: storage.commits,
     buyerOf(workspaceId) {
       const workspace = directory.workspace(workspaceId);
@@ -96,7 +97,7 @@ export function buildMeterEvents(
     flush: () => customers.flush(),
     clock,
     isLeader,
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     eventName: settings?.stripeMeter,
     send: stripe && ((event) => stripe.reportUse(event)),
     onRun: (error) => {
@@ -175,7 +176,7 @@ export async function buildAccount(
   },
 ): Promise<Account> {
   const { database, commits } = storage;
-  const spend = new SpendStore({ database: database.withTables(), commits });
+  const spend = new SpendStore({ database: withTables(database), commits });
   // What a first start creates is created once, by the first gateway.
   const account = await storage.alone(() =>
     openAccount({
@@ -184,7 +185,7 @@ export async function buildAccount(
       customerSettings: customerSettingsOf(settings.customers),
       passwordCost,
       commits,
-      database: database.withTables(),
+      database: withTables(database),
       spentBy: (query, reading) => spend.spent(query, reading),
       spentByEach: (query) => spend.spentByEach(query),
       beginSum: (budget) => beginSum(spend, { budget, nowMs: clock.nowMs() }),
@@ -195,8 +196,8 @@ export async function buildAccount(
     }),
   );
   if (hasSeveralGateways(settings)) {
-    shareChanges(shared, account, { database: database.withTables(), clock, logger });
-    shareKeyUsage(shared, account, { database: database.withTables(), commits, clock, logger });
+    shareChanges(shared, account, { database: withTables(database), clock, logger });
+    shareKeyUsage(shared, account, { database: withTables(database), commits, clock, logger });
   }
   return account;
 }

@@ -20,6 +20,7 @@ import { WebhookSecrets } from "../../platform/notify/webhook-secrets.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Account } from "../open-account.ts";
 import { hasSeveralGateways, type Shared } from "../open-shared.ts";
@@ -193,7 +194,7 @@ export function buildBatches(
       : buildProviderBatches({
           ledger,
           directory: account.directory,
-          database: storage.database.withTables(),
+          database: withTables(storage.database),
           upstream,
           clock,
           catalog,
@@ -204,7 +205,7 @@ export function buildBatches(
   const batches = openBatches({
     provider,
     notices: noticesOf(settings, { account, clock }),
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     commits: storage.commits,
     kind: storage.kind,
     nodeId: shared?.nodeId ?? randomUUID(),

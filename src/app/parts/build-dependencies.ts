@@ -14,6 +14,7 @@ import { hasSeveralGateways, openEmbeddingCache } from "../open-shared.ts";
 import { buildDocuments, buildMcp } from "./build-operations.ts";
 import { buildSpools } from "./build-spools.ts";
 import type { AppSettings } from "../settings-of.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** Returns the dependencies of the endpoints' handlers, each by its name. */
 export const buildDependencies = (
@@ -85,7 +86,7 @@ const ofAccount = (settings: AppSettings, { account, storage, shared, clock }: C
   budgets: account.budgets,
   referrals: account.referrals,
   consent: openConsent({
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     hasher: account.hasher,
     directory: account.directory,
     llmKeyMinter: account.llmKeyMinter,
@@ -105,9 +106,9 @@ function ofCatalog(settings: AppSettings, { storage, shared, catalog, inference,
     catalog.snapshot,
   );
   return {
-    routeHistory: new RouteHistory({ database: storage.database.withTables(), clock }),
+    routeHistory: new RouteHistory({ database: withTables(storage.database), clock }),
     priceHistory: new PriceHistory({
-      database: storage.database.withTables(),
+      database: withTables(storage.database),
       catalog: catalog.snapshot,
       clock,
     }),

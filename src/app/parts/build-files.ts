@@ -5,6 +5,7 @@ import type { InferenceDependencies } from "../../inference/pipeline/execution.t
 import type { Insights } from "../../insights/open-insights.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Account } from "../open-account.ts";
 import type { AppSettings } from "../settings-of.ts";
@@ -43,7 +44,7 @@ export const buildFiles = (
   },
 ): Promise<Files> =>
   openFiles(files ?? defaultSettings(storageUrl), {
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     copies: inference.providerFiles,
     vault: account.providerKeyVault,
     clock,

@@ -6,6 +6,7 @@ import type { ToolCaller } from "../../mcp/mcp-service.ts";
 import { type McpGateway, openMcpGateway } from "../../mcp/gateway/open-gateway.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import type { Account } from "../open-account.ts";
@@ -48,8 +49,8 @@ export function buildGateway(
   const gateway = openMcpGateway(mcp ?? { servers: [], allowedNetworks: [] }, {
     ledger: account.ledger,
     operatorWorkspaceId: account.operatorWorkspaceId,
-    servers: storage.database.withTables(),
-    grants: storage.database.withTables(),
+    servers: withTables(storage.database),
+    grants: withTables(storage.database),
     vault: account.providerKeyVault,
     clock,
     version,

@@ -8,6 +8,7 @@ import { openHub } from "../../mcp/hub/open-hub.ts";
 import { SearchIndex } from "../../mcp/hub/search-index.ts";
 import { hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { AppSettings } from "../settings-of.ts";
 import type { AppTables } from "./build-storage.ts";
@@ -42,7 +43,7 @@ export function buildHub(
   },
 ): HubParts {
   const conversations = new Conversations({
-    database: database.withTables(),
+    database: withTables(database),
     index: new SearchIndex(kind),
     clock,
     keepDays: responseDays,
@@ -73,7 +74,7 @@ export function buildHub(
     conversations,
     purgeConversations: () => conversations.purge(),
     hub: openHub({
-      database: database.withTables(),
+      database: withTables(database),
       kind,
       clock,
       importNetworks: hubImportNetworks,

@@ -38,6 +38,7 @@ import { JobStore, type RunBackground } from "../../inference/responses/job-stor
 import { ResponseStore, type ResponseTables } from "../../inference/responses/response-store.ts";
 import { ResponseRetention } from "../../inference/responses/response-retention.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Account } from "../open-account.ts";
 
@@ -215,13 +216,13 @@ export function buildStoredResponses(
   const { jobs } = parts.insights;
   const { clock } = inference;
   const responses = new ResponseStore({
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     commits: storage.commits,
   });
   const background = new BackgroundRunner({
     responses,
     clock,
-    jobs: new JobStore(storage.database.withTables(), work.leases),
+    jobs: new JobStore(withTables(storage.database), work.leases),
     run:
       parts.runInBackground ??
       runBackground({

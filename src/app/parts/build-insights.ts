@@ -19,6 +19,7 @@ import { PrivacyStore, type PrivacyTables } from "../../identity/workspaces/priv
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { KeyVault } from "../../platform/vault/key-vault.ts";
 
@@ -48,7 +49,7 @@ export function buildInsights(
 ): Promise<Insights> {
   const { storage, database, reads, clock, catalog, logger, smoke, sharedUp } = parts;
   const keeping: KeepingParts = {
-    database: database.withTables(),
+    database: withTables(database),
     storage,
     logger,
     clock,
@@ -59,7 +60,7 @@ export function buildInsights(
     openArchive: archiveOpener(settings, keeping),
     openContents: contentsOpener(settings, keeping),
     database,
-    reads: reads?.withTables(),
+    reads: reads && withTables(reads),
     commits: storage.commits,
     kind: storage.kind,
     clock,
@@ -180,7 +181,7 @@ type ClosingTables = Pick<AccountTables, "workspaces" | "organization_members"> 
 async function contentsSince(
   database: Kysely<ClosingTables>,
 ): Promise<ReadonlyMap<string, number>> {
-  const since = await new PrivacyStore(database.withTables()).contentsSince();
+  const since = await new PrivacyStore(withTables(database)).contentsSince();
   for (const id of since.size === 0 ? [] : await closedWorkspaces(database)) since.delete(id);
   return since;
 }

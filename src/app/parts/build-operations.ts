@@ -19,6 +19,7 @@ import { EntryStore } from "../../operator/entry-store.ts";
 import { OperatorEntries } from "../../operator/operator-entries.ts";
 import type { Account } from "../open-account.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { lazily } from "../../platform/kernel/keyed-mutex.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
@@ -56,7 +57,7 @@ export async function openOperations(
   if (sharedUp !== undefined) metrics.watchSharedState(sharedUp);
   const nodes = await joinNodes(settings, {
     shared,
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     catalog,
     entries,
     clock,
@@ -106,7 +107,7 @@ export async function layerEntries(
 ): Promise<OperatorEntries> {
   const entries = new OperatorEntries({
     store: new EntryStore({
-      database: storage.database.withTables(),
+      database: withTables(storage.database),
       vault: account.providerKeyVault,
       workspaceId: account.operatorWorkspaceId,
     }),

@@ -41,6 +41,7 @@ import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { CommitStatements } from "../../platform/storage/commit-queue.ts";
 import type { Replica } from "../../platform/storage/postgres/replica.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import { sumTablesOf } from "../../platform/storage/sum-reads.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { AppSettings } from "../settings-of.ts";
@@ -119,11 +120,11 @@ export async function openDatabase(
   { shared, clock, logger }: { shared: Shared | undefined; clock: Clock; logger: Logger },
 ): Promise<Storage<AppTables>> {
   const storage = await buildStorage(settings, logger);
-  await requireSameKeys(storage.database.withTables(), settings);
+  await requireSameKeys(withTables(storage.database), settings);
   await openEpoch(shared, settings, { storage, clock, logger });
   if (settings.archive !== undefined)
     return { ...storage, commits: archivingCommits(storage.commits) };
-  await forgetOutbox(storage.database.withTables());
+  await forgetOutbox(withTables(storage.database));
   return storage;
 }
 
@@ -143,7 +144,7 @@ export async function openReplica(
   return new Replica({
     url,
     poolSize,
-    primary: storage.database.withTables(),
+    primary: withTables(storage.database),
     sums: sumTablesOf(commitStatements.adds),
     clock,
     logger,

@@ -18,6 +18,7 @@ import {
   type ManagementKeyTables,
 } from "../../identity/keys/management-key-store.ts";
 import { ManagementKeyEditor } from "../../identity/keys/management-key-editor.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** Tables of workspaces and their credentials. */
 export type KeyTables = WorkspaceTables &
@@ -57,14 +58,14 @@ export function openKeys({
 }): Keys {
   const hasher = createSecretHasher(encryptionKey);
   const directory = new CredentialDirectory(hasher, new ClientSecrets(encryptionKey));
-  const llmKeys = new LlmKeyStore(database.withTables());
-  const managementKeys = new ManagementKeyStore(database.withTables());
-  const uses = new CredentialUseStore(database.withTables());
-  const teamStore = new TeamStore(database.withTables());
+  const llmKeys = new LlmKeyStore(withTables(database));
+  const managementKeys = new ManagementKeyStore(withTables(database));
+  const uses = new CredentialUseStore(withTables(database));
+  const teamStore = new TeamStore(withTables(database));
   return {
     hasher,
     directory,
-    workspaces: new WorkspaceStore(database.withTables()),
+    workspaces: new WorkspaceStore(withTables(database)),
     llmKeys,
     llmKeyMinter: new LlmKeyMinter({
       store: llmKeys,

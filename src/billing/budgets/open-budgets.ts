@@ -15,6 +15,7 @@ import { BudgetWatch, type SpentBy } from "./budget-watch.ts";
 import { DeliveryRunner } from "./delivery-runner.ts";
 import type { BlockingBudgets } from "./blocking-budgets.ts";
 import type { Budget } from "./budget.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** All database tables of budgets. */
 export type BudgetsTables = BudgetTables & AlertTables;
@@ -55,8 +56,8 @@ export async function openBudgets({
   spentBy,
   ...options
 }: BudgetsOptions): Promise<Budgets> {
-  const store = new BudgetStore(database.withTables());
-  const alerts = new AlertStore(database.withTables());
+  const store = new BudgetStore(withTables(database));
+  const alerts = new AlertStore(withTables(database));
   const secrets = new WebhookSecrets(options.encryptionKey);
   const allowed = options.webhookNetworks.flatMap((range) => parseRange(range) ?? []);
   const webhooks = new WebhookSender({ guard: { allowed }, clock });

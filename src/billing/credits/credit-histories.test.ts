@@ -18,6 +18,7 @@ import { dayMs } from "../../platform/kernel/clock.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import { AccountBook, balanceOf } from "../ledger/book/account-book.ts";
 import { grantInsert, Grants } from "./grants.ts";
 import { GrantStore } from "./grant-store.ts";
@@ -90,7 +91,7 @@ class History {
     this.ledger = new Ledger({ book, commits, clock });
     this.grants = new Grants({
       ledger: this.ledger,
-      store: new GrantStore({ database: storage.database.withTables(), commits }),
+      store: new GrantStore({ database: withTables(storage.database), commits }),
     });
     this.withdrawals = new Withdrawals({ purse: this.ledger, commits, clock });
   }

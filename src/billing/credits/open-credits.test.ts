@@ -13,6 +13,7 @@ import { LedgerStore, type LedgerTables } from "../ledger/ledger-store.ts";
 import { Ledger } from "../ledger/ledger.ts";
 import { openCredits } from "./open-credits.ts";
 import { ledgerAdds, transferInsert } from "../ledger/transfer.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "switchyard-months-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -45,7 +46,7 @@ async function start(
   const ledger = new Ledger({ book, commits, clock });
   const errors: unknown[] = [];
   const credits = openCredits({
-    database: database.withTables(),
+    database: withTables(database),
     commits,
     clock,
     ledger,

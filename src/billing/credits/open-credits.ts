@@ -9,6 +9,7 @@ import type { LedgerTables } from "../ledger/ledger-store.ts";
 import { Statements } from "./statements.ts";
 import { Withdrawals } from "./withdrawals.ts";
 import { MonthlyCredits } from "./monthly-credits.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** The operator's settings for the credits of each plan. */
 export type PlanCredits = Readonly<
@@ -43,7 +44,7 @@ export function openCredits(options: {
   onError(error: unknown): void;
 }): Credits {
   const { database, commits, clock, ledger, plans } = options;
-  const grantStore = new GrantStore({ database: database.withTables(), commits });
+  const grantStore = new GrantStore({ database: withTables(database), commits });
   const grants = new Grants({ ledger, store: grantStore });
   const withdrawals = new Withdrawals({ purse: ledger, commits, clock });
   const monthlyCredits = new MonthlyCredits({

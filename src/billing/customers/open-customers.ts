@@ -9,6 +9,7 @@ import { CustomerBook, newCustomer } from "./customer-book.ts";
 import { CustomerEditor } from "./customer-editor.ts";
 import { CustomerStore, type CustomerTables } from "./customer-store.ts";
 import { planBudget, planPeriod, type Customer, type CustomerPlan } from "./customer.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** The operator's rule for customers. */
 export interface CustomerSettings {
@@ -69,7 +70,7 @@ const rowsMax = 500;
 /** Opens customers, and puts their plans in force before the first request. */
 export async function openCustomers(options: CustomersOptions): Promise<Customers> {
   const { database, clock, settings, ledger, blocking, channel, commits, onError } = options;
-  const store = new CustomerStore(database.withTables());
+  const store = new CustomerStore(withTables(database));
   const book = new CustomerBook({ ...settings, nowMs: () => clock.nowMs() });
   const known = await store.loadAll();
   for (const customer of known) book.put(customer);

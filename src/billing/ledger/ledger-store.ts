@@ -7,6 +7,7 @@ import { type ClosedTables, transferColumns, type TransferRow } from "./closed/c
 import type { GrantTables } from "../credits/grant-store.ts";
 import { monthOf, startOfMonthMs } from "./month.ts";
 import { bucketAccount, chargeTransferIds, type Bucket } from "./transfer.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /**
  * The tables of the ledger, which `migrations/first-schema/ledger.ts` describes. Amounts are
@@ -66,7 +67,7 @@ export class LedgerStore {
     }
     await this.loadFresh(book, { nowMs, workspaceId });
     await this.loadSpend(book, { nowMs, parents, workspaceId });
-    await loadAllocated(this.database.withTables(), { book, nowMs, parents, workspaceId });
+    await loadAllocated(withTables(this.database), { book, nowMs, parents, workspaceId });
     let byok = this.database.selectFrom("key_byok_hours").selectAll();
     if (workspaceId !== undefined) {
       const keys = this.database

@@ -11,6 +11,7 @@ import type { LedgerPort } from "./ledger-port.ts";
 import { LedgerStore, type LedgerTables } from "./ledger-store.ts";
 import { Ledger } from "./ledger.ts";
 import { openSharedLedger } from "./shared/open-shared-ledger.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /**
  * The server on which several gateways share their holds, and the identity of this gateway there.
@@ -52,7 +53,7 @@ export interface OpenedLedger {
 /** Creates the ledger of this process, or of several processes where they share a server for it. */
 export function openLedger(options: LedgerOptions): OpenedLedger {
   const { database, commits, clock, loadParents } = options;
-  const store = new LedgerStore({ database: database.withTables(), commits });
+  const store = new LedgerStore({ database: withTables(database), commits });
   const blocking = new BlockingBudgets();
   const ledger = ledgerOf(options, { store, blocking });
   return {
@@ -77,7 +78,7 @@ function ledgerOf(
     shared: shared.paired ?? shared.state,
     nodeId: shared.nodeId,
     epoch: shared.epoch,
-    database: database.withTables(),
+    database: withTables(database),
     store,
     book,
     commits,

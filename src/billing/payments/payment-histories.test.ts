@@ -21,6 +21,7 @@ import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import { migrations } from "../../platform/storage/migrations/index.ts";
 import { openStorage } from "../../platform/storage/open-storage.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import { AccountBook } from "../ledger/book/account-book.ts";
 import { LedgerStore, type LedgerTables } from "../ledger/ledger-store.ts";
 import { Ledger } from "../ledger/ledger.ts";
@@ -115,7 +116,7 @@ class History {
       storage: { database },
     } = this;
     const book = new AccountBook();
-    await new LedgerStore({ database: database.withTables(), commits }).loadInto(book, {
+    await new LedgerStore({ database: withTables(database), commits }).loadInto(book, {
       nowMs: clock.nowMs(),
       parents: new Map(),
     });
@@ -126,13 +127,13 @@ class History {
     const shared = { commits, clock, ledger: this.ledger, onError: fail };
     const { withdrawals } = openCredits({
       ...shared,
-      database: database.withTables(),
+      database: withTables(database),
       plans: {},
       workspaces: () => [],
     });
     const opened = openPayments({
       ...shared,
-      database: database.withTables(),
+      database: withTables(database),
       withdrawals,
       settings: paymentSettings(stripe.url),
       buyerOf: () => undefined,

@@ -14,6 +14,7 @@ import {
   type ReferralSettings,
   type ReferralTables,
 } from "./referral-store.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** Options of referral credits. */
 interface ReferralOptions {
@@ -74,7 +75,7 @@ export class Referrals implements SignUpReferrals {
     transaction: Transaction<PeopleTables>,
     came: { referrer: Referrer; email: string; userId: string; workspaceId: string },
   ): Promise<boolean> {
-    return this.store.note(this.newReferral(came), transaction.withTables());
+    return this.store.note(this.newReferral(came), withTables(transaction));
   }
 
   /**
@@ -230,7 +231,7 @@ export function openReferrals({
   database: Kysely<ReferralTables>;
 }): Referrals | undefined {
   if (settings === undefined) return undefined;
-  const users = new UserStore(database.withTables());
+  const users = new UserStore(withTables(database));
   const referrals = new Referrals({
     ...options,
     settings,

@@ -23,6 +23,7 @@ import { Preferences } from "./preferences.ts";
 import { Recovery } from "./recovery.ts";
 import { SignInThrottle } from "./sign-in/sign-in-throttle.ts";
 import { UserStore } from "./user-store.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** The operator's settings for accounts. */
 export interface PeopleSettings {
@@ -127,7 +128,7 @@ export async function openPeople(options: PeopleOptions): Promise<People> {
       afterwards: (work) => recovery.afterwards(work),
     }),
     recovery,
-    preferences: new Preferences({ database: database.withTables(), clock }),
+    preferences: new Preferences({ database: withTables(database), clock }),
     settings,
     secret,
     log: options.log,

@@ -3,6 +3,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Preset, PresetConfig, PresetVersion } from "./preset.ts";
 import { PresetDirectory } from "./preset-directory.ts";
 import { PresetEditor } from "./preset-editor.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** Rows of presets. */
 export interface PresetTables {
@@ -178,7 +179,7 @@ export interface Presets {
 
 /** Loads every preset into memory. */
 export async function openPresets(database: Kysely<PresetTables>, clock: Clock): Promise<Presets> {
-  const store = new PresetStore(database.withTables());
+  const store = new PresetStore(withTables(database));
   const presets = new PresetDirectory();
   for (const preset of await store.loadAll()) presets.put(preset);
   return { presets, presetEditor: new PresetEditor({ store, directory: presets, clock }) };

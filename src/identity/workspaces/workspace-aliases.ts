@@ -4,6 +4,7 @@ import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import { AliasStore } from "./alias-store.ts";
 import { AliasDirectory } from "./alias-directory.ts";
 import { AliasEditor } from "./alias-editor.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** A name of a workspace's own for a model, or for several. */
 export interface WorkspaceAlias {
@@ -39,7 +40,7 @@ export interface Aliases {
 
 /** Loads every alias into memory. */
 export async function openAliases(database: Kysely<AliasTables>, clock: Clock): Promise<Aliases> {
-  const store = new AliasStore(database.withTables());
+  const store = new AliasStore(withTables(database));
   const aliases = new AliasDirectory();
   const stored = Map.groupBy(await store.list(), ({ workspaceId }) => workspaceId);
   for (const [workspaceId, each] of stored) aliases.replaceWorkspace(workspaceId, each);

@@ -3,6 +3,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { acme, startGateway, type TestGateway } from "../../../test/support/gateway.ts";
 import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { PriceHistory } from "./price-history.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 const engines: readonly [string, () => Promise<{ storageUrl?: string }>][] = [
   ["SQLite", () => Promise.resolve({})],
@@ -33,7 +34,7 @@ describe.each(engines)("price history on %s", (_, open) => {
   /** A history as a gateway has one that has just started. */
   const started = (): PriceHistory =>
     new PriceHistory({
-      database: gateway.app.storage.database.withTables(),
+      database: withTables(gateway.app.storage.database),
       catalog: gateway.app.catalog,
       clock,
     });

@@ -4,6 +4,7 @@ import { startGateway, type TestGateway } from "../../../test/support/gateway.ts
 import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { RouteHistory, uptimeDays } from "./route-history.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 const clock = new FakeClock();
 const today = Math.floor(clock.nowMs() / dayMs);
@@ -45,7 +46,7 @@ describe.each(engines)("route history on %s", (_, open) => {
   beforeAll(async () => {
     gateway = await startGateway(await open());
     const { database } = gateway.app.storage;
-    history = new RouteHistory({ database: database.withTables(), clock });
+    history = new RouteHistory({ database: withTables(database), clock });
     await database.insertInto("network_days").values(rows).execute();
   });
   afterAll(() => gateway.stop());

@@ -23,6 +23,7 @@ import { JobRegistry } from "../health/job-registry.ts";
 import { Retention } from "../retention.ts";
 import { LogBudget } from "../log-budget.ts";
 import { forgetOutbox } from "./outbox-add.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-archive-"));
 const program = join(import.meta.dir, "..", "..", "..", "test", "support");
@@ -221,7 +222,7 @@ test("a new or re-enabled archive receives the earlier records of the database",
     await Promise.all(
       series(20, from).map((record) => storage.commits.commit(settledUnit(record))),
     );
-    await forgetOutbox(storage.database.withTables());
+    await forgetOutbox(withTables(storage.database));
     await storage.close();
   };
   await settleWithout(0);

@@ -19,6 +19,7 @@ import { newId } from "../../platform/kernel/ids.ts";
 import type { Content, ContentTables } from "./content-insert.ts";
 import { Contents } from "./contents.ts";
 import { forgetOutbox } from "./outbox-add.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-contents-"));
 let clickhouse: ClickHouseServer;
@@ -300,7 +301,7 @@ test("contents that wait for an archive that is no longer configured stay in the
     await archive.archiver.round();
     archive.contents.write(contentOf("ws_a"));
     expect(await waiting(opened)).toEqual(["ws_a"]);
-    await forgetOutbox(storage.database.withTables());
+    await forgetOutbox(withTables(storage.database));
     expect(await waiting(opened)).toEqual(["ws_a"]);
   });
 }, 240_000);
@@ -317,7 +318,7 @@ describe.each(engines)(
       ]);
       const failures: unknown[] = [];
       const kept = new Contents({
-        database: storage.database.withTables(),
+        database: withTables(storage.database),
         commits: storage.commits,
         archived: undefined,
         vault: await openTestVault(),
@@ -340,8 +341,7 @@ describe.each(engines)(
         (await kept.find({ workspaceId, id, sinceMs: 1 })) !== undefined;
       const rows = async (): Promise<string[]> =>
         (
-          await storage.database
-            .withTables<Pick<ContentTables, "content_outbox">>()
+          await withTables<Pick<ContentTables, "content_outbox">>(storage.database)
             .selectFrom("content_outbox")
             .select("workspace_id")
             .orderBy("generation_id")

@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../../platform/storage/storage.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 import type { RecordArchive } from "../retention.ts";
 import type { UsageTables } from "../usage/usage-rollup.ts";
 import { ArchiveClient } from "./archive-client.ts";
@@ -97,7 +98,7 @@ const contentsOf = (
   client: ArchiveClient,
 ): Contents =>
   new Contents({
-    database: database.withTables(),
+    database: withTables(database),
     commits,
     archived: new ArchivedContents({ client, clock, keepDays: settings.contentDays }),
     clock,
@@ -136,7 +137,7 @@ export function openArchive(options: ArchiveOptions): Archive {
     always: settings.reads === "always",
   };
   const parts = {
-    database: options.reads.withTables(),
+    database: withTables(options.reads),
     commits: options.commits,
     kind: options.kind,
     border,
@@ -146,7 +147,7 @@ export function openArchive(options: ArchiveOptions): Archive {
       usage: new ArchivedUsage(parts),
       search: new ArchivedSearch(parts),
       figures: new ArchivedFigures(parts),
-      generations: new ArchivedGenerations({ ...parts, database: options.database.withTables() }),
+      generations: new ArchivedGenerations({ ...parts, database: withTables(options.database) }),
     },
     contents,
     client,

@@ -7,6 +7,7 @@ import { openInsightStorage } from "../../../test/support/generation-records.ts"
 import { migratedDatabase } from "../../../test/support/postgres.ts";
 import { HealthEvents } from "./health-events.ts";
 import { ProviderStates } from "./provider-states.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-events-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -20,7 +21,7 @@ async function openStage(url: string, clock: FakeClock) {
   const storage = await openInsightStorage(url);
   const errors: unknown[] = [];
   const events = await HealthEvents.open({
-    database: storage.database.withTables(),
+    database: withTables(storage.database),
     clock,
     onError: (error) => errors.push(error),
   });
@@ -82,8 +83,7 @@ test("50 events are shown and 1,000 kept, including the last status of every pro
     [...next.events.lastStatuses().values()].filter((status) => status === "healthy"),
   ).toHaveLength(50);
   expect(next.events.lastStatuses().size).toBe(70);
-  const kept = await next.storage.database
-    .withTables<{ health_events: { id: string } }>()
+  const kept = await withTables<{ health_events: { id: string } }>(next.storage.database)
     .selectFrom("health_events")
     .select("id")
     .execute();

@@ -7,6 +7,7 @@ import { openInsightStorage } from "../../../test/support/generation-records.ts"
 import { dayMs, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
 import { type SmokeAnswer, SmokeTests, lastDailyRun } from "./smoke-tests.ts";
 import { SmokeStore } from "./smoke-store.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-smoke-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -22,7 +23,7 @@ async function openStage(
   const storage = await openInsightStorage(`sqlite:${join(root, path)}`);
   const [asked, signals]: [string[], string[]] = [[], []];
   const tests = await SmokeTests.open({
-    store: new SmokeStore(storage.database.withTables()),
+    store: new SmokeStore(withTables(storage.database)),
     clock,
     onSignal: (id, signal) => void signals.push(`${id} ${signal}`),
     port: {

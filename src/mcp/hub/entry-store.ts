@@ -12,6 +12,7 @@ import type {
 } from "./entry.ts";
 import { EntryFiles } from "./entry-files.ts";
 import type { SearchIndex } from "./search-index.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /**
  * The entries of a list. `own`: the workspace's; `public`: everyone's; `starred`: those of both
@@ -85,9 +86,7 @@ const searchedText = ({ title, description, category, tags, body }: EntryContent
 
 type Database = Kysely<HubTables>;
 
-/**
- * Stores entries. Reads return only what a caller may see, in the version that this caller sees.
- */
+/** Stores entries. Reads return only what a caller may see, in the version that it sees. */
 export class EntryStore {
   readonly database: Database;
   readonly files: EntryFiles;
@@ -95,7 +94,7 @@ export class EntryStore {
 
   constructor(database: Database, search: SearchIndex) {
     this.database = database;
-    this.files = new EntryFiles(database.withTables());
+    this.files = new EntryFiles(withTables(database));
     this.search = search;
   }
 

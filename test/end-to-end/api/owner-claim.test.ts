@@ -6,6 +6,7 @@ import { startGateway, testLlmKey, type TestGateway } from "../../support/gatewa
 import { at, listAt, textAt } from "./at.ts";
 import { Browser, startPeopled } from "./people-browser.ts";
 import { engines } from "./two-workspaces.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 const person = {
   name: "Olga Owner",
@@ -17,8 +18,7 @@ const signUp = (gateway: TestGateway, body: object): Promise<Response> =>
   new Browser(() => gateway).ask("POST", "/api/auth/sign-up", { ...person, ...body });
 
 const rowsOf = ({ app }: TestGateway, table: "users" | "owner_claims"): Promise<unknown[]> =>
-  app.storage.database
-    .withTables<Record<"users" | "owner_claims", { id: string }>>()
+  withTables<Record<"users" | "owner_claims", { id: string }>>(app.storage.database)
     .selectFrom(table)
     .selectAll()
     .execute();

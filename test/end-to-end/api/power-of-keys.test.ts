@@ -42,6 +42,7 @@ import { openStorage } from "../../../src/platform/storage/open-storage.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { isNightly } from "../../support/nightly.ts";
 import { seeded } from "../../support/seeded.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 type Tables = WorkspaceTables & LlmKeyTables & ManagementKeyTables;
 type Answer = { key?: string; data?: { hash: string } };
@@ -106,13 +107,13 @@ beforeAll(async () => {
   });
   const hasher = createSecretHasher(new Uint8Array(32).fill(7));
   const database = storage.database;
-  const llmKeys = new LlmKeyStore(database.withTables());
-  const managementKeys = new ManagementKeyStore(database.withTables());
-  const workspaces = new WorkspaceStore(database.withTables());
+  const llmKeys = new LlmKeyStore(withTables(database));
+  const managementKeys = new ManagementKeyStore(withTables(database));
+  const workspaces = new WorkspaceStore(withTables(database));
   directory = new CredentialDirectory(hasher);
   for (const id of people) {
     await sql`insert into users (id, name, email, email_verified, created_at, updated_at, operator, two_factor_enabled)
-              values (${id}, ${id}, ${id}, 1, '', '', 0, 0)`.execute(database.withTables());
+              values (${id}, ${id}, ${id}, 1, '', '', 0, 0)`.execute(withTables(database));
     const own = {
       id: homeOf(id),
       name: id,

@@ -3,6 +3,7 @@ import { at, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { startPeopled, type PeopledGateway } from "./people-browser.ts";
 import { engines } from "./two-workspaces.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 describe.each(engines)("preferences on %s", (_, freshUrl) => {
   let people: PeopledGateway;
@@ -56,8 +57,7 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
     const { database } = people.gateway().app.storage;
     const rows = async (): Promise<number> =>
       (
-        await database
-          .withTables<{ user_preferences: { value: string } }>()
+        await withTables<{ user_preferences: { value: string } }>(database)
           .selectFrom("user_preferences")
           .select("value")
           .where("value", "=", '"dark"')

@@ -24,6 +24,7 @@ import { migrations } from "../../../src/platform/storage/migrations/index.ts";
 import { openStorage } from "../../../src/platform/storage/open-storage.ts";
 import { putMigratedSqlite } from "../../support/migrated-sqlite.ts";
 import { plainLlmKey } from "../../support/plain-llm-key.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 type Tables = WorkspaceTables & LlmKeyTables & ManagementKeyTables;
 
@@ -63,9 +64,9 @@ export async function seedStorage(seed: Seed, url?: string): Promise<SeededStora
   });
   const hasher = createSecretHasher(encryptionKey);
   const stores = {
-    workspaces: new WorkspaceStore(storage.database.withTables()),
-    llmKeys: new LlmKeyStore(storage.database.withTables()),
-    managementKeys: new ManagementKeyStore(storage.database.withTables()),
+    workspaces: new WorkspaceStore(withTables(storage.database)),
+    llmKeys: new LlmKeyStore(withTables(storage.database)),
+    managementKeys: new ManagementKeyStore(withTables(storage.database)),
   };
   for (const [index, { id, plan = "enterprise" }] of seed.workspaces.entries()) {
     await stores.workspaces.insert({ id, name: id, plan, createdAtMs: index + 1 });

@@ -2,6 +2,7 @@ import { ResponseStore } from "../../../src/inference/responses/response-store.t
 import type { RunBackground } from "../../../src/inference/responses/job-store.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { seedStorage } from "./seed-storage.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 const secret = (name: string): string => `sk-svc-v1-${name}${"0123456789abcdef".repeat(2)}`;
 
@@ -44,7 +45,7 @@ export async function startStoredResponses(
   return {
     gateway,
     responses: new ResponseStore({
-      database: storage.database.withTables(),
+      database: withTables(storage.database),
       commits: storage.commits,
     }),
     ask: (method, path, key = keys.own) =>

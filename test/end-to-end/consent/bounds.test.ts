@@ -6,6 +6,7 @@ import { testLlmKey, type TestGateway } from "../../support/gateway.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
 import { allEngines } from "../api/two-workspaces.ts";
 import { AppSide, authorizationCode, callback, connectDevice } from "./flows.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 const count = 10_000;
 /** Rounds at most, while each of them is slow. */
@@ -15,7 +16,7 @@ type Tables = Pick<ConsentTables, keyof ConsentTables>;
 
 /** Pending device codes and unused registrations of many addresses, as a flood leaves them. */
 async function flood({ app: { storage } }: TestGateway): Promise<void> {
-  const database = storage.database.withTables<Tables>();
+  const database = withTables<Tables>(storage.database);
   const nowMs = Date.now();
   const rows = Array.from({ length: count }, (_, index) => ({
     code: {
@@ -151,10 +152,9 @@ describe.each(allEngines)(
       const { app } = flooded.gateway();
       const clock = new FakeClock();
       clock.advance(40 * 86_400_000);
-      const clients = new OauthClients({ database: app.storage.database.withTables(), clock });
+      const clients = new OauthClients({ database: withTables(app.storage.database), clock });
       await clients.removeUnused();
-      const left = await app.storage.database
-        .withTables<Tables>()
+      const left = await withTables<Tables>(app.storage.database)
         .selectFrom("oauth_clients")
         .select("id")
         .where("name", "=", "flood")

@@ -6,6 +6,7 @@ import { textAt } from "../api/at.ts";
 import { type PeopledGateway, startPeopled } from "../api/people-browser.ts";
 import { allEngines } from "../api/two-workspaces.ts";
 import { AppSide, authorizationCode, connectDevice, keyCode, verifier } from "./flows.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 describe.each(allEngines)("the end of connected apps, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
@@ -126,8 +127,7 @@ describe.each(allEngines)("the end of connected apps, on %s", (_, freshUrl) => {
         (["device_codes", "authorization_codes", "connections"] as const).map(async (table) =>
           Number(
             (
-              await database
-                .withTables<Pick<ConsentTables, keyof ConsentTables>>()
+              await withTables<Pick<ConsentTables, keyof ConsentTables>>(database)
                 .selectFrom(table)
                 .select(({ fn }) => fn.countAll().as("count"))
                 .executeTakeFirstOrThrow()

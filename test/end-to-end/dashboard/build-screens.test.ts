@@ -4,6 +4,7 @@ import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
 import { act, expectSound, settled, tabTo, pick } from "./screen.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChromium}`, () => {
   let scene: DashboardScene;
@@ -282,8 +283,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     expect(await isOperator()).toBe(false);
     // A session of an hour.
     const anHourAgo = new Date(Date.now() - 3_600_000).toISOString();
-    await scene.gateway.app.storage.database
-      .withTables<Pick<PeopleTables, "user_sessions">>()
+    await withTables<Pick<PeopleTables, "user_sessions">>(scene.gateway.app.storage.database)
       .updateTable("user_sessions")
       .set({ created_at: anHourAgo })
       .execute();

@@ -16,6 +16,7 @@ import {
 import { pollUntil } from "../../support/poll-until.ts";
 import type { FileVendor } from "../../support/strict-files/file-rules.ts";
 import { StrictFiles } from "../../support/strict-files/strict-files.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 const vendorIds = ["openai", "anthropic", "google"] as const;
 const vendors = new StrictFiles();
@@ -52,7 +53,7 @@ beforeAll(async () => {
     },
   });
   openai = new OpenAI({ apiKey: testLlmKey, baseURL: gateway.baseUrl, maxRetries: 0 });
-  database = gateway.app.storage.database.withTables();
+  database = withTables(gateway.app.storage.database);
 });
 afterAll(async () => {
   await gateway.stop();

@@ -10,6 +10,7 @@ import {
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 const quotaBytes = 2_000_000;
 
@@ -172,8 +173,7 @@ describe("OpenAI's client", () => {
     expect((await openai.uploads.cancel(given.id)).status).toBe("cancelled");
     expect(storedNames()).toEqual([]);
     expect(
-      await gateway.app.storage.database
-        .withTables<{ file_usage: { bytes: number } }>()
+      await withTables<{ file_usage: { bytes: number } }>(gateway.app.storage.database)
         .selectFrom("file_usage")
         .select("bytes")
         .execute(),

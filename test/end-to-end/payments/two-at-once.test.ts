@@ -9,6 +9,7 @@ import {
 import type { StripeEvent } from "../../support/stripe/stripe-world.ts";
 import { at, listAt } from "../api/at.ts";
 import { allEngines } from "../api/two-workspaces.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 let paying: PayingGateway;
 afterEach(() => paying.stop());
@@ -23,7 +24,7 @@ async function secondPayments(): Promise<Payments> {
     ledger,
   } = paying.gateway().app;
   const shared = {
-    database: database.withTables(),
+    database: withTables(database),
     commits,
     clock: paying.clock,
     ledger,

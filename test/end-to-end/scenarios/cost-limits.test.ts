@@ -10,6 +10,7 @@ import { createKey } from "./support/create-key.ts";
 import { eventually } from "./support/eventually.ts";
 import { chatRequest, startScene, type Scene, type SceneOptions } from "./support/scene.ts";
 import { settledRow, settledRows } from "./support/settled-rows.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 let scene: Scene;
 afterEach(() => scene.end());
@@ -299,8 +300,9 @@ test("a background response without credits is refused before it is queued", asy
   });
   expect(response.status).toBe(402);
   expect(await response.json()).toMatchObject({ error: { code: "insufficient_balance" } });
-  const stored = await scene.gateway.app.storage.database
-    .withTables<{ stored_responses: { id: string } }>()
+  const stored = await withTables<{ stored_responses: { id: string } }>(
+    scene.gateway.app.storage.database,
+  )
     .selectFrom("stored_responses")
     .select("id")
     .execute();

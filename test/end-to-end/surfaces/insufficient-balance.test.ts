@@ -6,6 +6,7 @@ import { json } from "../../support/upstream/steps.ts";
 import { at } from "../scenarios/support/at.ts";
 import type { Scene } from "../scenarios/support/scene.ts";
 import { said, startSurfaceScene } from "./support/surface-scene.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 
 /** What is left to each payer: too little for any request of the table. */
 const leftUsd = 0.000001;
@@ -198,8 +199,7 @@ describe.each(payers)("%s", (_, reason, sceneName, secretOf) => {
 
 async function storedCount(sceneName: keyof typeof scenes): Promise<number> {
   const { database } = sceneOf(sceneName).gateway.app.storage;
-  const rows = await database
-    .withTables<{ stored_responses: { id: string } }>()
+  const rows = await withTables<{ stored_responses: { id: string } }>(database)
     .selectFrom("stored_responses")
     .select("id")
     .execute();

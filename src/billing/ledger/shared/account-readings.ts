@@ -11,6 +11,7 @@ import {
 import { type LedgerTables, transferRowsOf } from "../ledger-store.ts";
 import { monthOf, startOfMonthMs } from "../month.ts";
 import { bucketAccount, chargeTransferIds } from "../transfer.ts";
+import { withTables } from "../../../platform/storage/with-tables.ts";
 
 /** The hours that the longest window of a key's limit covers. */
 const hoursBack = 30 * 24 + 1;
@@ -163,7 +164,7 @@ async function includedIn(
 ): Promise<string[]> {
   const allocations = all.flatMap(({ id }) => (isRunId(id) ? [id] : []));
   const committed =
-    allocations.length === 0 ? [] : await committedAllocations(reading.withTables(), allocations);
+    allocations.length === 0 ? [] : await committedAllocations(withTables(reading), allocations);
   const charges = all.filter(({ id }) => !isRunId(id));
   return charges.length === 0 ? committed : [...committed, ...(await chargesIn(reading, charges))];
 }
@@ -172,7 +173,7 @@ async function chargesIn(
   reading: Kysely<ReadingTables>,
   charges: readonly OpenCharge[],
 ): Promise<string[]> {
-  const rows = await transferRowsOf(reading.withTables(), charges.flatMap(decidingTransfersOf));
+  const rows = await transferRowsOf(withTables(reading), charges.flatMap(decidingTransfersOf));
   const found = new Set(rows.map(({ id }) => id));
   return charges
     .filter((charge) => decidingTransfersOf(charge).some((transferId) => found.has(transferId)))
@@ -210,7 +211,7 @@ async function keyHours(
     for (const { hour, spend_nano: amount } of rows)
       sums.set(`${prefix}${hour}`, (sums.get(`${prefix}${hour}`) ?? 0n) + BigInt(amount));
   }
-  const { hours, allocatedNano } = await allocatedIn(reading.withTables(), {
+  const { hours, allocatedNano } = await allocatedIn(withTables(reading), {
     id,
     ownerIds: ids,
     sinceMs: since * hourMs,

@@ -18,6 +18,7 @@ import {
 } from "../../generation-search.ts";
 import { type UsageQuery, UsageStore } from "../../usage/usage-store.ts";
 import { ArchiveUnavailableError } from "../archive-client.ts";
+import { withTables } from "../../../platform/storage/with-tables.ts";
 
 /** Records in the order of their ids; each is another minute of three days. */
 const firstMs = Date.UTC(2026, 10, 18);
@@ -104,7 +105,7 @@ beforeAll(async () => {
   clickhouse = await startClickHouse();
   const files = (name: string): string => `sqlite:${join(root, `${name}.db`)}`;
   const kept = await open(files("kept"), "always", "kept");
-  const options = { ...kept.storage, database: kept.storage.database.withTables() };
+  const options = { ...kept.storage, database: withTables(kept.storage.database) };
   answering["SQLite"] = {
     usage: new UsageStore(options),
     search: new GenerationSearch(options),

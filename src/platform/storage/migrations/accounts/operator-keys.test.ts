@@ -7,6 +7,7 @@ import { freshDatabase } from "../../../../../test/support/postgres.ts";
 import { openStorage } from "../../open-storage.ts";
 import { migrations } from "../index.ts";
 import { operatorKeys } from "./2026-11-28-operator-keys.ts";
+import { withTables } from "../../with-tables.ts";
 
 const engines: [string, () => Promise<string>][] = [
   [
@@ -28,7 +29,7 @@ describe.each(engines)("keys of the release before on %s", (_, freshUrl) => {
       });
     const at = migrations.indexOf(operatorKeys);
     const before = await open(at);
-    const database = before.database.withTables<Record<string, never>>();
+    const database = withTables<Record<string, never>>(before.database);
     const insertKey = (
       id: string,
       { parent = null as string | null, allowed = null as string | null },
@@ -53,7 +54,7 @@ describe.each(engines)("keys of the release before on %s", (_, freshUrl) => {
       );
     await before.close();
     const after = await open(at + 1);
-    const migrated = after.database.withTables<Record<string, never>>();
+    const migrated = withTables<Record<string, never>>(after.database);
     // The release before writes without the new columns.
     await insertKey("later", {}).execute(migrated);
     const { rows } = await sql<{
