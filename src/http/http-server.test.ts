@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { RawClient } from "../../test/support/raw-client.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
-import { answerHeadersAt, HttpServer, type CompiledRoutes } from "./http-server.ts";
+import { answerHeadersAt, HttpServer } from "./http-server.ts";
+import type { CompiledRoutes } from "./routes-by-method.ts";
 import { readBodyText } from "./bodies/read-body.ts";
 import { Reply } from "./reply.ts";
 

@@ -8,20 +8,12 @@ import type { FramePiece, FrameSource, Frames } from "../platform/kernel/frame-s
 import { type Passing, PassingSet } from "../platform/kernel/passing-set.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { Reply, type Answer } from "./reply.ts";
+import { platformRoutes, type CompiledRoutes, type RouteHandler } from "./routes-by-method.ts";
 import { ServedRequest } from "./served-request.ts";
 import { BodyMemory } from "./bodies/body-memory.ts";
 import type { SocketData } from "./sockets/client-socket.ts";
 import { OpenSockets } from "./sockets/open-sockets.ts";
 import { SocketUpgrade } from "./sockets/socket-upgrade.ts";
-
-/**
- * Handles one request, without a promise where nothing has to be waited for. Anything it throws is
- * a bug of the gateway.
- */
-export type RouteHandler = (request: ServedRequest) => Answer | Promise<Answer>;
-
-/** The handlers by path. A segment that begins with a colon matches any value. */
-export type CompiledRoutes = Readonly<Record<string, RouteHandler>>;
 
 /** The address and handlers of a server. */
 interface HttpServerOptions {
@@ -134,7 +126,7 @@ export class HttpServer {
       // Outside of development, Bun lets processes share a port by default: a second gateway would
       // take every other connection without being asked to.
       reusePort: sharesPort,
-      routes: mapValues(routes, (handler) => (request: BunRequest) => answer(request, handler)),
+      routes: platformRoutes(routes, answer),
       fetch: (request) => answer(request, fallback),
       error: (error) => this.failed(error),
       websocket: this.sockets.handlers,
@@ -300,12 +292,6 @@ interface Listener {
 
 const idleSecondsAfter = (status: number): number =>
   status < 400 ? keptIdleSeconds : strangerIdleSeconds;
-
-const mapValues = <Value, Other>(
-  record: Readonly<Record<string, Value>>,
-  change: (value: Value) => Other,
-): Record<string, Other> =>
-  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 
 /** Milliseconds for which a client may leave data unread before its stream ends. */
 const unreadMaxMs = 60_000;

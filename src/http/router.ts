@@ -20,9 +20,8 @@ import {
   errorHeaders,
 } from "./error-envelope.ts";
 import { ambiguityOf, pathOf, RequestContext, type RequestSource } from "./request-context.ts";
-import { Reply, type Answer } from "./reply.ts";
+import type { Answer } from "./reply.ts";
 import type { ServedRequest } from "./served-request.ts";
-import type { CompiledRoutes, RouteHandler } from "./http-server.ts";
 import {
   answerInBackground,
   type BackgroundAnswer,
@@ -36,6 +35,15 @@ import {
 import { parseJsonObject, readJsonText } from "./bodies/read-body.ts";
 import { patternOf, withoutFinalSlash } from "./final-slash.ts";
 import { meantPath } from "./meant-path.ts";
+import { preflight } from "./preflight.ts";
+import {
+  refusingOtherMethods,
+  withEveryMethodWhereNeeded,
+  type CompiledRoutes,
+  type MethodRoute,
+  type RouteHandler,
+  type RouteMethod,
+} from "./routes-by-method.ts";
 import { asksForWebSocket, wrongProtocolOf } from "./sockets/handshake.ts";
 
 /** The dependencies of the router itself. Handlers receive their own. */
@@ -152,32 +160,32 @@ export function compileRoutes<Dependencies, Caller>(
       paths.set(path, methods.set(endpoint.method, compiled));
     }
   }
-  const routes: Record<string, RouteHandler> = {};
+  const routes: Record<string, MethodRoute> = {};
   for (const [path, methods] of paths) {
-    const handler = compilePath(methods, options);
-    routes[path] = handler;
+    const route = compilePath(methods, options);
+    routes[path] = route;
     // Programs that join a base URL and a path carelessly end it with a slash.
-    if (methods.get("POST")?.endpoint.access.llmKey === true) routes[`${path}/`] = handler;
+    if (methods.get("POST")?.endpoint.access.llmKey === true) routes[`${path}/`] = route;
   }
   return {
-    routes,
-    fallback: compileFallback(options),
+    routes: withEveryMethodWhereNeeded(routes),
+    fallback: refusingOtherMethods(compileFallback(options), routes),
     runInBackground: (call) => runInBackground(call, { byName, options }),
   };
 }
 
 /**
- * Compiles the handler of a path for every method. HEAD is answered as GET is, without the body
- * (RFC 9110, 9.3.2).
+ * Compiles the handler of a path for every method, and names those that it does not refuse. HEAD is
+ * answered as GET is, without the body (RFC 9110, 9.3.2).
  */
 function compilePath<Dependencies, Caller>(
   methods: PathMethods<Dependencies, Caller>,
   options: Compiling<Dependencies, Caller>,
-): RouteHandler {
+): MethodRoute {
   const plain = [...methods].filter(([, { endpoint }]) => !endpoint.socket);
   // One that serves some of the path's names is no method of the others.
   const named = plain.filter(([, { endpoint }]) => endpoint.serves === undefined);
-  const byMethod = new Map<string, RouteHandler>(
+  const byMethod = new Map<RouteMethod, RouteHandler>(
     plain.map(([method, { endpoint, handler }]) => [
       method,
       endpoint.serves === undefined
@@ -197,7 +205,8 @@ function compilePath<Dependencies, Caller>(
   const allow = (named.length > 0 ? named : plain).map(([method]) => method).join(", ");
   const refuse: RouteHandler = (request) =>
     refuseMethod(newContext(request, options), { options, encodeError, allow });
-  const handlePlain: RouteHandler = (request) => (byMethod.get(request.method) ?? refuse)(request);
+  const handlePlain: RouteHandler = (request) =>
+    (byMethod.get(request.method as RouteMethod) ?? refuse)(request);
   const socket = options.sockets && [...methods.values()].find(({ endpoint }) => endpoint.socket);
   const handle: RouteHandler = socket
     ? (request) =>
@@ -205,7 +214,10 @@ function compilePath<Dependencies, Caller>(
           ? socket.handler(request)
           : handlePlain(request)
     : handlePlain;
-  return refusingAmbiguous(handle, { options, encodeError });
+  return {
+    methods: [...new Set([...byMethod.keys(), ...methods.keys()])],
+    handle: refusingAmbiguous(handle, { options, encodeError }),
+  };
 }
 
 /**
@@ -227,29 +239,6 @@ function refusingAmbiguous<Dependencies, Caller>(
     });
   };
 }
-
-/**
- * Answers a CORS preflight: whether pages of other origins may send a request (Fetch, "CORS
- * protocol").
- */
-function preflight({ request, headers }: RequestContext, methods: readonly string[]): Reply {
-  const wanted = request.headers.get("access-control-request-headers");
-  return new Reply("", {
-    status: 204,
-    headers: {
-      ...headers,
-      ...anyOrigin,
-      "access-control-allow-methods": methods.join(", "),
-      "access-control-max-age": "86400",
-      vary: "access-control-request-headers",
-      ...(wanted !== null && headerNames.test(wanted)
-        ? { "access-control-allow-headers": wanted }
-        : {}),
-    },
-  });
-}
-
-const headerNames = /^[\w\-, ]{1,2048}$/;
 
 function compileEndpoint<Dependencies, Caller>(
   endpoint: Endpoint<Dependencies, unknown, Caller>,
