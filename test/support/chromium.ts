@@ -23,6 +23,9 @@ const flags = [
   // A microphone that beeps, which pages may use without asking a person.
   "--use-fake-device-for-media-stream",
   "--use-fake-ui-for-media-stream",
+  // Pages of a few seconds gain nothing from compilers and collectors on further threads; without
+  // them the same work takes a twelfth less of the processor.
+  "--js-flags=--single-threaded",
 ];
 
 /** A second host name that leads browsers to this machine. */

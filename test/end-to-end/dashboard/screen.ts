@@ -29,8 +29,12 @@ export interface Screen {
 interface Loading {
   /** Requests that have not ended. */
   requests: Set<Request>;
+  /** Requests so far. */
+  begun: number;
   /** Whether the document or the screen is new, so that more of it may be still to come. */
   isNew: boolean;
+  /** Goes on once no request is in progress. */
+  onIdle: (() => void) | undefined;
 }
 
 const loadingByPage = new WeakMap<Page, Loading>();
@@ -47,25 +51,33 @@ const mayNotEnd = (request: Request): boolean =>
 
 /** Counts from now on what a page loads. */
 function countLoading(page: Page): Loading {
-  const loading: Loading = { requests: new Set(), isNew: true };
-  const { requests } = loading;
+  const requests = new Set<Request>();
+  const loading: Loading = { requests, begun: 0, isNew: true, onIdle: undefined };
   loadingByPage.set(page, loading);
   page.on("request", (request) => {
-    if (!mayNotEnd(request)) requests.add(request);
+    if (mayNotEnd(request)) return;
+    requests.add(request);
+    loading.begun += 1;
   });
-  page.on("requestfinished", (request) => requests.delete(request));
-  page.on("requestfailed", (request) => requests.delete(request));
+  const end = (...ended: Request[]): void => {
+    for (const request of ended) requests.delete(request);
+    if (requests.size === 0) loading.onIdle?.();
+  };
+  page.on("requestfinished", (request) => end(request));
+  page.on("requestfailed", (request) => end(request));
   // The browser may not report how requests of the previous document ended.
   page.on("response", (response) => {
     if (!isNavigation(page, response.request())) return;
-    requests.clear();
+    end(...requests);
     loading.isNew = true;
   });
   // The few that it sent until it was gone are over once the browser says that nothing is loaded.
   page.on("domcontentloaded", () => {
     const early = [...requests];
-    const forget = (): void => early.forEach((request) => requests.delete(request));
-    page.waitForLoadState("networkidle").then(forget, () => undefined);
+    page.waitForLoadState("networkidle").then(
+      () => end(...early),
+      () => undefined,
+    );
   });
   return loading;
 }
@@ -73,31 +85,52 @@ function countLoading(page: Page): Loading {
 const loadingOf = (page: Page): Loading => loadingByPage.get(page) ?? countLoading(page);
 
 const settledWithinMs = 50_000;
-/** Frames without a request in progress after which a page has sent all that its state asks for. */
+/** Frames without a request after which a page has sent all that its state asks for. */
 const quietFrames = 3;
 /** The same for what is new, whose scripts load others after its first paint. */
 const quietFramesAtFirst = 8;
-const nextFrame = "new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))";
+
+/** Waits for frames of a page, and gives whether it has its heading and nothing that loads. */
+const pass = (frames: number): string => `(async () => {
+  for (let left = ${frames}; left > 0; left -= 1)
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  const heading = document.querySelector("h1");
+  return heading?.checkVisibility() === true && document.querySelector('[aria-label="Loading"]') === null;
+})()`;
+
+/** Waits until no request is in progress; throws with those that are, at the latest at a time. */
+async function idle(loading: Loading, untilMs: number): Promise<void> {
+  const { requests } = loading;
+  const leftMs = untilMs - performance.now();
+  if (requests.size === 0 && leftMs > 0) return;
+  const ended = Promise.withResolvers<void>();
+  loading.onIdle = ended.resolve;
+  const late = setTimeout(() => {
+    const urls = [...requests].map((request) => request.url());
+    ended.reject(new Error(`still loading: ${urls.join(", ")}`));
+  }, leftMs);
+  await ended.promise.finally(() => clearTimeout(late));
+}
 
 /**
  * Waits until nothing on the page is loading any more. The browser's own "networkidle" tells the
- * first load of a document alone, and half a second late, so that requests are counted here.
+ * first load of a document alone, and half a second late, so that requests are counted here. All
+ * frames are waited for in one call: each call costs this process as much as a frame the browser.
  */
 export async function settled(page: Page): Promise<void> {
   const loading = loadingOf(page);
-  await page.locator("h1").first().waitFor();
   await page.waitForLoadState("load");
-  const endsAt = performance.now() + settledWithinMs;
-  const frames = loading.isNew ? quietFramesAtFirst : quietFrames;
-  for (let quiet = 0; quiet < frames; quiet += 1) {
-    await page.evaluate(nextFrame);
-    if (loading.requests.size > 0) quiet = -1;
-    if (performance.now() < endsAt) continue;
-    const urls = [...loading.requests].map((request) => request.url());
-    throw new Error(`still loading: ${urls.join(", ")}`);
+  const untilMs = performance.now() + settledWithinMs;
+  for (;;) {
+    await idle(loading, untilMs);
+    const { begun } = loading;
+    const isThere = await page.evaluate(pass(loading.isNew ? quietFramesAtFirst : quietFrames));
+    if (loading.begun !== begun || loading.requests.size > 0) continue;
+    if (isThere === true) break;
+    await page.locator("h1").first().waitFor();
+    await page.locator('[aria-label="Loading"]').first().waitFor({ state: "detached" });
   }
   loading.isNew = false;
-  await page.locator('[aria-label="Loading"]').first().waitFor({ state: "detached" });
 }
 
 function watch(page: Page, { problems, scripts }: Pick<Screen, "problems" | "scripts">): void {
