@@ -40,6 +40,9 @@ function workedSince(before: ReadonlyMap<string, number>, pid: number): number |
   return worked.length === 0 || before.size === 0 ? undefined : Math.max(...worked);
 }
 
+/** Milliseconds between requests, which leave the cores to what is measured: a stall is 50. */
+const pauseMs = 2;
+
 async function askForEver({ url, pid }: Probed): Promise<never> {
   for (;;) {
     const used = cpuMsByThread(pid);
@@ -53,6 +56,7 @@ async function askForEver({ url, pid }: Probed): Promise<never> {
     // every process wait, which does not count.
     worstMs = Math.max(worstMs, Math.min(waitedMs, workedSince(used, pid) ?? waitedMs));
     waiting?.();
+    await Bun.sleep(pauseMs);
   }
 }
 

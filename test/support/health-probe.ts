@@ -1,8 +1,8 @@
 import type { Probed } from "./health-probe-worker.ts";
 
 /**
- * Requests a gateway's `/healthz` from its own thread, one request after the other, and keeps the
- * longest wait. Of a wait, only the part in which the gateway's process worked counts, so that
+ * Requests a gateway's `/healthz` from its own thread, every few milliseconds, and keeps the longest
+ * wait. Of a wait, only the part in which the gateway's process worked counts, so that
  * other work on the machine does not.
  */
 export class HealthProbe {

@@ -362,7 +362,7 @@ test.each(allEngines)(
     const { health } = restarted.gateway.app.insights;
     // The records are read beside the start, which waits for no history.
     while ((health.snapshot().components.providers.data?.providers.length ?? 0) < 2)
-      await new Promise(setImmediate);
+      await Bun.sleep(1);
     const after = await snapshotOf(restarted.gateway);
     expect(at(after, "components.providers")).toEqual(at(before, "components.providers"));
     expect(at(after, "components.api.data")).toEqual(at(before, "components.api.data"));

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { jsonSchemaValidator } from "../../support/kept-validators.ts";
 import { testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import type { PeopledGateway } from "../api/people-browser.ts";
@@ -118,7 +119,7 @@ describe.skipIf(missing !== undefined)(
 
     /** Calls tools as the Inspector does, with the client that it is made of, in this process. */
     async function callerWithKey(): Promise<{ call: CallTool; close(): Promise<void> }> {
-      const client = new Client({ name: "agent", version: "1" });
+      const client = new Client({ name: "agent", version: "1" }, { jsonSchemaValidator });
       await client.connect(
         new StreamableHTTPClientTransport(new URL(`${people.gateway().origin}/mcp`), {
           requestInit: { headers: { authorization: `Bearer ${testManagementKey}` } },

@@ -8,6 +8,7 @@ import {
 import { auth, type OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { jsonSchemaValidator } from "../../support/kept-validators.ts";
 import { createAuthority } from "../../support/certificates.ts";
 import { type PeopledGateway, startAtOrigin } from "../api/people-browser.ts";
 import { engines } from "../api/two-workspaces.ts";
@@ -67,7 +68,7 @@ const generations: Record<string, Generation> = {
       await transport.finishAuth(back.searchParams.get("code") ?? "");
     },
     async names(serverUrl, keeper) {
-      const client = new Client(who);
+      const client = new Client(who, { jsonSchemaValidator });
       const transport = new StreamableHTTPClientTransport(new URL(serverUrl), {
         authProvider: keeper as OAuthClientProvider,
       });

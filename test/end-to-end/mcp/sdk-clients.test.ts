@@ -5,6 +5,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { jsonSchemaValidator } from "../../support/kept-validators.ts";
 import { startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
 import { at } from "../api/at.ts";
 import { isForManagementKeys, toolContract } from "./tool-contract.ts";
@@ -32,7 +33,7 @@ const clients: Record<
   }>
 > = {
   async "SDK 1.x"() {
-    const client = new Client(who);
+    const client = new Client(who, { jsonSchemaValidator });
     // The package's own types disagree about a session id under exactOptionalPropertyTypes.
     await client.connect(
       new StreamableHTTPClientTransport(url(), { requestInit }) as Parameters<Client["connect"]>[0],

@@ -41,15 +41,14 @@ async function openStream(): Promise<Socket> {
   return socket;
 }
 
-/** Resolves when a number has stayed the same for many turns of the event loop. */
+/** Resolves when a number has stayed the same for some 100 milliseconds. */
 async function stops(value: () => number): Promise<void> {
   let last = -1;
   let same = 0;
-  await eventually("the provider is made to wait", async () => {
-    await new Promise((resolve) => setImmediate(resolve));
+  await eventually("the provider is made to wait", () => {
     same = value() === last && last > 0 ? same + 1 : 0;
     last = value();
-    return same > 500;
+    return same > 100;
   });
 }
 
