@@ -1,7 +1,11 @@
+/** The first pause, and the longest. */
+const [pauseMs, pauseMsMax] = [10, 100];
+
 /**
- * Asks a hundred times a second until the answer is yes, which leaves the cores to what is awaited;
- * the test's own time limit ends it.
+ * Asks until the answer is yes, and less often the longer it takes, which leaves the cores to what
+ * is awaited; the test's own time limit ends it.
  */
 export async function pollUntil(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await Bun.sleep(10);
+  for (let restMs = pauseMs; !(await isSo()); restMs = Math.min(restMs * 1.2, pauseMsMax))
+    await Bun.sleep(restMs);
 }

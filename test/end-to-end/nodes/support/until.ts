@@ -1,5 +1,5 @@
-/** Pause between two questions, which leaves the cores to what is awaited. */
-const pauseMs = 20;
+/** The first pause between two questions, and the longest; both leave the cores to what is awaited. */
+const [pauseMs, pauseMsMax] = [20, 100];
 
 /** Asks until the answer is yes; fails when that takes too long. */
 export async function until(
@@ -7,9 +7,9 @@ export async function until(
   { patienceMs, what }: { patienceMs: number; what: string },
 ): Promise<void> {
   const startedMs = performance.now();
-  while (!(await isSo())) {
+  for (let restMs = pauseMs; !(await isSo()); restMs = Math.min(restMs * 1.2, pauseMsMax)) {
     if (performance.now() - startedMs > patienceMs)
       throw new Error(`not within ${patienceMs} ms: ${what}`);
-    await Bun.sleep(pauseMs);
+    await Bun.sleep(restMs);
   }
 }
