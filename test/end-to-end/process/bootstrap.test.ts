@@ -8,6 +8,7 @@ import { servedPath } from "../../support/served-path.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import {
   endProcesses,
+  type GatewayProcess,
   runProcess,
   startProcess,
   temporaryDirectory,
@@ -34,10 +35,29 @@ async function recordsIn(dataDirectory: string) {
   return { workspaces, llmKeys, managementKeys, transfers };
 }
 
+/** Where no other user of the machine can read it, and with no secret in any of its files. */
+function expectPrivate(dataDirectory: string): void {
+  const modeOf = (path: string): number => statSync(path).mode & 0o777;
+  expect(modeOf(dataDirectory)).toBe(0o700);
+  expect(modeOf(join(dataDirectory, "encryption.key"))).toBe(0o600);
+  const files = readdirSync(dataDirectory).filter((name) => !name.endsWith(".sock"));
+  expect(files).toContain("switchyard.db-wal");
+  for (const name of files) {
+    const text = readFileSync(join(dataDirectory, name), "latin1");
+    for (const secret of [testLlmKey, testManagementKey])
+      expect([name, text.includes(secret)]).toEqual([name, false]);
+  }
+}
+
+/** Marks every LLM key as deleted, as an operator can. */
+const deleteKeys = (dataDirectory: string): Promise<unknown> =>
+  queryDatabase(join(dataDirectory, "switchyard.db"), "update llm_keys set deleted_at_ms = 1");
+
 describe("bootstrap variables", () => {
-  test("create keys, credits and a plan on the first start, and nothing on later ones", async () => {
-    const dataDirectory = temporaryDirectory();
+  test("create keys, credits and a plan on the first start, and nothing on later ones, nor deleted keys again", async () => {
+    const dataDirectory = join(temporaryDirectory(), "made-by-the-gateway");
     const first = await startProcess({ dataDirectory, environment: bootstrapVariables });
+    expectPrivate(dataDirectory);
     expect(first.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
     expect(await getJson(first, "/credits")).toMatchObject({
       balance: 10,
@@ -56,8 +76,8 @@ describe("bootstrap variables", () => {
       managementKeys: [{ name: "bootstrap" }],
       transfers: [{ kind: "topup", amount_nano: 10_000_000_000 }],
     });
-    for (const credits of ["25", "0"]) {
-      const later = await startProcess({
+    const startWith = (credits: string): Promise<GatewayProcess> =>
+      startProcess({
         dataDirectory,
         environment: {
           ...bootstrapVariables,
@@ -65,17 +85,33 @@ describe("bootstrap variables", () => {
           SWITCHYARD_BOOTSTRAP_PLAN: "free",
         },
       });
-      expect(await getJson(later, "/credits")).toMatchObject({ balance: 10, topup_balance: 10 });
-      await later.kill9();
-      expect(await recordsIn(dataDirectory)).toEqual(made);
+    const later = await startWith("25");
+    expect(await getJson(later, "/credits")).toMatchObject({ balance: 10, topup_balance: 10 });
+    await later.kill9();
+    expect(await recordsIn(dataDirectory)).toEqual(made);
+    await deleteKeys(dataDirectory);
+    const path = join(dataDirectory, "switchyard.db");
+    await queryDatabase(path, "update management_keys set revoked_at_ms = 1");
+    const last = await startWith("0");
+    for (const secret of [testLlmKey, testManagementKey]) {
+      const response = await fetch(`${last.url}/api/v1/credits`, {
+        headers: { authorization: `Bearer ${secret}` },
+      });
+      expect(response.status).toBe(401);
     }
+    expect(await recordsIn(dataDirectory)).toEqual(made);
   });
 
-  test("add missing records on a later start and leave existing ones unchanged", async () => {
+  test("set the plan of the first workspace, add missing records on a later start, and leave existing ones unchanged", async () => {
     const dataDirectory = temporaryDirectory();
-    const plain = await startProcess({ dataDirectory });
+    const plain = await startProcess({
+      dataDirectory,
+      environment: { SWITCHYARD_BOOTSTRAP_PLAN: "go" },
+    });
     const shown =
       plain.stdoutLines.map((line) => /^First key {2}(\S+)/.exec(line)?.[1]).find(Boolean) ?? "";
+    expect((await recordsIn(dataDirectory)).workspaces).toMatchObject([{ plan: "go" }]);
+    expect(await getJson(plain, "/credits", shown)).toMatchObject({ balance: 0 });
     await plain.terminate();
     const second = await startProcess({ dataDirectory, environment: bootstrapVariables });
     expect(await getJson(second, "/credits", shown)).toMatchObject({ balance: 10 });
@@ -92,39 +128,6 @@ describe("bootstrap variables", () => {
       expect(await getJson(third, "/credits", secret)).toMatchObject({ balance: 10 });
     for (const secret of [testManagementKey, otherManagementKey])
       expect(at(await getJson(third, "/keys", secret), "data.2")).toBeDefined();
-  });
-
-  test("do not restore a key that was changed or deleted after the first start", async () => {
-    const dataDirectory = temporaryDirectory();
-    const first = await startProcess({ dataDirectory, environment: bootstrapVariables });
-    await first.terminate();
-    const path = join(dataDirectory, "switchyard.db");
-    await queryDatabase(path, "update llm_keys set deleted_at_ms = 1");
-    await queryDatabase(path, "update management_keys set revoked_at_ms = 1");
-    const second = await startProcess({ dataDirectory, environment: bootstrapVariables });
-    for (const secret of [testLlmKey, testManagementKey]) {
-      const response = await fetch(`${second.url}/api/v1/credits`, {
-        headers: { authorization: `Bearer ${secret}` },
-      });
-      expect(response.status).toBe(401);
-    }
-  });
-
-  test("set the plan of the first workspace, and grant credits on the first start that names them", async () => {
-    const dataDirectory = temporaryDirectory();
-    const { SWITCHYARD_BOOTSTRAP_CREDITS: credits, ...keys } = bootstrapVariables;
-    const first = await startProcess({
-      dataDirectory,
-      environment: { ...keys, SWITCHYARD_BOOTSTRAP_PLAN: "go" },
-    });
-    expect((await recordsIn(dataDirectory)).workspaces).toMatchObject([{ plan: "go" }]);
-    expect(await getJson(first, "/credits")).toMatchObject({ balance: 0 });
-    await first.terminate();
-    const second = await startProcess({
-      dataDirectory,
-      environment: { ...keys, SWITCHYARD_BOOTSTRAP_CREDITS: credits },
-    });
-    expect(await getJson(second, "/credits")).toMatchObject({ balance: 10 });
   });
 });
 
@@ -170,8 +173,9 @@ const guesses = [
 ];
 
 describe("a first start without bootstrap variables", () => {
+  let gateway: GatewayProcess;
   test("creates one LLM key, no management key and no credits, and requests without a key get 401", async () => {
-    const gateway = await startProcess({
+    gateway = await startProcess({
       dataDirectory: temporaryDirectory(),
       yaml: "server:\n  trust_proxy: true\n",
     });
@@ -215,13 +219,9 @@ describe("a first start without bootstrap variables", () => {
   });
 
   test("creates no new key after an operator deleted every key", async () => {
-    const dataDirectory = temporaryDirectory();
-    const first = await startProcess({ dataDirectory });
-    await first.terminate();
-    await queryDatabase(
-      join(dataDirectory, "switchyard.db"),
-      "update llm_keys set deleted_at_ms = 1",
-    );
+    const { dataDirectory } = gateway;
+    await gateway.terminate();
+    await deleteKeys(dataDirectory);
     const second = await startProcess({ dataDirectory });
     expect(second.stdoutLines.join("\n")).not.toContain("sk-svc-v1-");
     expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
@@ -246,20 +246,5 @@ describe("a first start without bootstrap variables", () => {
     const next = await startProcess({ dataDirectory });
     expect(next.stdoutLines.join("\n")).toMatch(/^First key {2}sk-svc-v1-\S+ {3}\(shown once\)$/m);
     expect((await recordsIn(dataDirectory)).llmKeys).toHaveLength(1);
-  });
-
-  test("stores no secret where another user of the machine can read it", async () => {
-    const dataDirectory = join(temporaryDirectory(), "made-by-the-gateway");
-    await startProcess({ dataDirectory, environment: bootstrapVariables });
-    const modeOf = (path: string): number => statSync(path).mode & 0o777;
-    expect(modeOf(dataDirectory)).toBe(0o700);
-    expect(modeOf(join(dataDirectory, "encryption.key"))).toBe(0o600);
-    const files = readdirSync(dataDirectory).filter((name) => !name.endsWith(".sock"));
-    expect(files).toContain("switchyard.db-wal");
-    for (const name of files) {
-      const text = readFileSync(join(dataDirectory, name), "latin1");
-      for (const secret of [testLlmKey, testManagementKey])
-        expect([name, text.includes(secret)]).toEqual([name, false]);
-    }
   });
 });

@@ -47,7 +47,7 @@ const lateParts = [
   "src/platform/telemetry/exposition.ts",
 ];
 
-/** A gateway, and the modules that it has loaded by the time that it is asked for them. */
+/** A gateway, and the modules that it has loaded each time that it is asked for them. */
 async function startWatched(
   options: ProcessOptions = {},
 ): Promise<{ gateway: GatewayProcess; modules(): Promise<string[]> }> {
@@ -57,11 +57,12 @@ async function startWatched(
     environment: { ...options.environment, MODULES_FILE: file },
     command: [process.execPath, "--preload", preloadPath, join(root, "src", "main.ts")],
   });
+  let asked = 0;
   return {
     gateway,
     async modules() {
       gateway.child.kill("SIGUSR2");
-      await gateway.stderrHas("modules written");
+      await gateway.stderrHas(`modules written ${(asked += 1)}\n`);
       return (JSON.parse(readFileSync(file, "utf8")) as string[]).filter(
         (path) => path !== preloadPath,
       );
@@ -95,22 +96,12 @@ describe("a start on existing data without settings", () => {
   });
 });
 
-describe("a feature loads its library", () => {
-  test("a settings file with content loads the YAML parser", async () => {
-    const { modules } = await startWatched({ yaml: "retention: { generations_days: 30 }\n" });
-    expect(packagesOf(await modules())).toEqual([...always, "yaml"].sort());
+test("a feature loads its library: a settings file, an archive, and metrics that are read", async () => {
+  const { gateway, modules } = await startWatched({
+    yaml: "retention: { generations_days: 30 }\n",
+    environment: { CLICKHOUSE_URL: "clickhouse+http://127.0.0.1:9/records" },
   });
-
-  test("an archive loads the ClickHouse client", async () => {
-    const { modules } = await startWatched({
-      environment: { CLICKHOUSE_URL: "clickhouse+http://127.0.0.1:9/records" },
-    });
-    expect(packagesOf(await modules())).toContain("@clickhouse/client");
-  });
-
-  test("reading metrics loads the Prometheus client", async () => {
-    const { gateway, modules } = await startWatched();
-    expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain("# TYPE switchyard_");
-    expect(packagesOf(await modules())).toContain("prom-client");
-  });
+  expect(packagesOf(await modules())).toEqual([...always, "yaml", "@clickhouse/client"].sort());
+  expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain("# TYPE switchyard_");
+  expect(packagesOf(await modules())).toContain("prom-client");
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
 import { testManagementKey } from "../../support/gateway.ts";
 import { type PostgresServer, startPostgres, startReplicaOf } from "../../support/postgres.ts";
@@ -20,16 +20,21 @@ let primary: PostgresServer;
 let replica: Pick<PostgresServer, "url" | "stop">;
 let isReplicaStopped = false;
 let upstream: FaultUpstream;
-let gateway: GatewayProcess | undefined;
+/** The gateway of all tests. */
+let opened: GatewayProcess;
 
 beforeAll(async () => {
   [primary, upstream] = await Promise.all([startPostgres(), startFaultUpstream()]);
   replica = await startReplicaOf(primary);
+  opened = await startProcess({
+    yaml: acmeYaml(upstream.baseUrl),
+    environment: {
+      ...environment,
+      DATABASE_URL: primary.url,
+      DATABASE_REPLICA_URL: replica.url,
+    },
+  });
 }, 240_000);
-afterEach(async () => {
-  await gateway?.kill9();
-  gateway = undefined;
-});
 afterAll(async () => {
   await endProcesses();
   upstream.stop();
@@ -42,29 +47,16 @@ const environment = {
   SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
 };
 
-async function start(): Promise<GatewayProcess> {
-  gateway = await startProcess({
-    yaml: acmeYaml(upstream.baseUrl),
-    environment: {
-      ...environment,
-      DATABASE_URL: primary.url,
-      DATABASE_REPLICA_URL: replica.url,
-    },
-  });
-  return gateway;
-}
+const scrape = async (): Promise<string> => (await fetch(`${opened.url}/metrics`)).text();
 
-const scrape = async ({ url }: GatewayProcess): Promise<string> =>
-  (await fetch(`${url}/metrics`)).text();
-
-async function metricOf(opened: GatewayProcess, name: string): Promise<number> {
-  const text = await scrape(opened);
+async function metricOf(name: string): Promise<number> {
+  const text = await scrape();
   return Number(new RegExp(`^switchyard_${name} (\\S+)$`, "m").exec(text)?.[1]);
 }
 
 /** Asks until the replica is read from, or no longer; the test's own time limit ends it. */
-async function replicaIs(opened: GatewayProcess, up: 0 | 1): Promise<void> {
-  await pollUntil(async () => gateway !== opened || (await metricOf(opened, "replica_up")) === up);
+async function replicaIs(up: 0 | 1): Promise<void> {
+  await pollUntil(async () => (await metricOf("replica_up")) === up);
 }
 
 /** What the connections of gateways at the replica asked last. */
@@ -82,17 +74,15 @@ const lists = [
 ] as const;
 
 test("lists and reports are read from the replica, and decisions from the primary", async () => {
-  const opened = await start();
-  await replicaIs(opened, 1);
+  await replicaIs(1);
   const answer: unknown = await (await postChat(opened)).json();
   const generation = `gen_${textAt(answer, "id").split("-").at(-1)}`;
   for (const [path, table] of lists) {
     // A moment in which it lags on a busy machine sends a question to the primary.
-    while (gateway === opened) {
+    await pollUntil(async () => {
       await getJson(opened, path, testManagementKey);
-      const asked = await askedOfReplica();
-      if (asked.some((text) => text.includes(table))) break;
-    }
+      return (await askedOfReplica()).some((text) => text.includes(table));
+    });
   }
   await getJson(opened, "/credits");
   await getJson(opened, "/key");
@@ -101,41 +91,39 @@ test("lists and reports are read from the replica, and decisions from the primar
     (text) => !/generations|usage_|gateway_beats|^set /.test(text),
   );
   expect(others).toEqual([]);
-  while (gateway === opened) {
+  await pollUntil(async () => {
     const listed = await getJson(opened, "/analytics/generations?limit=10", testManagementKey);
-    if (at(listed, "data.0.id") === generation) break;
-  }
+    return at(listed, "data.0.id") === generation;
+  });
 }, 240_000);
 
 let lagging: FaultScrapes;
 test("a replica that stops replaying lags, and the primary answers", async () => {
-  const opened = await start();
-  await replicaIs(opened, 1);
-  const before = await scrape(opened);
+  await replicaIs(1);
+  const before = await scrape();
   await queryDatabase(replica.url, "select pg_wal_replay_pause()");
-  await pollUntil(async () => (await metricOf(opened, "replica_lag_seconds")) > 5);
-  lagging = { before, during: await scrape(opened) };
+  await pollUntil(async () => (await metricOf("replica_lag_seconds")) > 5);
+  lagging = { before, during: await scrape() };
   await queryDatabase(replica.url, "select pg_wal_replay_resume()");
-  await pollUntil(async () => (await metricOf(opened, "replica_lag_seconds")) < 5);
+  await pollUntil(async () => (await metricOf("replica_lag_seconds")) < 5);
 }, 240_000);
 testAlert("SwitchyardReplicaLags", () => lagging);
 
 let away: FaultScrapes;
 test("a replica that becomes unreachable is logged once, and the primary answers", async () => {
-  const opened = await start();
-  await replicaIs(opened, 1);
+  await replicaIs(1);
   const generation = textAt(await (await postChat(opened)).json(), "id")
     .split("-")
     .at(-1);
-  const before = await scrape(opened);
+  const before = await scrape();
   await replica.stop();
   isReplicaStopped = true;
-  await replicaIs(opened, 0);
-  away = { before, during: await scrape(opened) };
+  await replicaIs(0);
+  away = { before, during: await scrape() };
   expect(
     at(await getJson(opened, "/analytics/generations?limit=1", testManagementKey), "data.0.id"),
   ).toBe(`gen_${generation}`);
-  expect(await metricOf(opened, "replica_fallbacks_total")).toBeGreaterThan(0);
+  expect(await metricOf("replica_fallbacks_total")).toBeGreaterThan(0);
   await opened.stderrHas("the replica cannot be read from; the primary answers in its place");
   expect((await postChat(opened)).status).toBe(200);
   expect((await fetch(`${opened.url}/readyz`)).status).toBe(200);
