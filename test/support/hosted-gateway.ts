@@ -12,6 +12,7 @@ export interface HostedGateway {
   url: string;
   /** The lines that it logged. */
   logLines: readonly string[];
+  /** Ends it, where it has not ended yet. */
   stop(): Promise<void>;
 }
 
@@ -42,12 +43,13 @@ export async function hostGateway(
     onError: (error) => void logLines.push(`an answer could not be written: ${String(error)}`),
   });
   url = `http://127.0.0.1:${server.port}`;
+  let isStopped: Promise<void> | undefined;
   return {
     url,
     logLines,
     async stop() {
-      await server.stop(true);
-      await app.close();
+      isStopped ??= server.stop(true).then(() => app.close());
+      await isStopped;
     },
   };
 }

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testLlmKey } from "../../support/gateway.ts";
-import { endProcesses, type GatewayProcess } from "../../support/process.ts";
+import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { json, stall } from "../../support/upstream/steps.ts";
+import type { AskedGateway } from "../process/support/ask.ts";
 import { untilIdle } from "../process/support/expect-nothing-held.ts";
 import { openaiVectors } from "../surfaces/support/surface-scene.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 const patienceMs = 50_000;
@@ -25,10 +26,10 @@ const vectorsYaml = (baseUrl: string): string => `
 /** @see `docs/decisions/0131-one-turn-for-identical-embeddings.md` */
 describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`, () => {
   let vectors: FaultUpstream;
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   beforeAll(async () => {
     vectors = await startFaultUpstream();
-    nodes = await startNodes({ yaml: vectorsYaml(vectors.baseUrl) });
+    nodes = await hostNodes({ yaml: vectorsYaml(vectors.baseUrl) });
   }, 240_000);
   afterAll(async () => {
     await endProcesses();
@@ -37,7 +38,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
   });
 
   /** Asks for the vector of a text, of which each test has its own. */
-  async function embed({ url }: GatewayProcess, input: string) {
+  async function embed({ url }: AskedGateway, input: string) {
     const response = await fetch(`${url}/api/v1/embeddings`, {
       method: "POST",
       headers: { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json" },
@@ -48,7 +49,7 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
   }
 
   /** Waits until a gateway works on so many requests beside the one that asks for it. */
-  const untilInFlight = ({ url }: GatewayProcess, count: number): Promise<void> =>
+  const untilInFlight = ({ url }: AskedGateway, count: number): Promise<void> =>
     until(
       async () => {
         const text = await (await fetch(`${url}/metrics`)).text();
@@ -104,7 +105,8 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
   }, 240_000);
 
   test("at a killed gateway are answered by one new request of the other gateway", async () => {
-    const [killed, other] = nodes.gateways;
+    const [other] = nodes.gateways;
+    const killed = await nodes.start();
     const asked = vectors.requests.length;
     vectors.enqueue([stall()]);
     vectors.script(openaiVectors);

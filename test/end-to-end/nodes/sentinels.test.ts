@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
+import { type HostedGateway, hostGateway } from "../../support/hosted-gateway.ts";
 import { migratedDatabase } from "../../support/postgres.ts";
-import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
 import {
   hasRedis,
   redisMissing,
@@ -28,15 +28,15 @@ describe.skipIf(!hasRedis)(`a primary that sentinels replace${redisMissing}`, ()
   let servers: WatchedServers;
   let upstream: FaultUpstream;
   let databaseUrl: string;
-  let gateways: GatewayProcess[];
+  let gateways: HostedGateway[];
   beforeAll(async () => {
     [servers, upstream, databaseUrl] = await Promise.all([
       startWatchedServers(name),
       startFaultUpstream(),
       migratedDatabase(),
     ]);
-    const start = (): Promise<GatewayProcess> =>
-      startProcess({
+    const start = (): Promise<HostedGateway> =>
+      hostGateway({
         yaml: acmeYaml(upstream.baseUrl, "plans: { enterprise: { five_hour: 100000 } }\n"),
         environment: {
           ...bootstrapVariables,
@@ -49,7 +49,7 @@ describe.skipIf(!hasRedis)(`a primary that sentinels replace${redisMissing}`, ()
     gateways = await Promise.all([start(), start()]);
   }, 240_000);
   afterAll(async () => {
-    await endProcesses();
+    await Promise.all(gateways.map((gateway) => gateway.stop()));
     upstream.stop();
     await servers.stop();
   });

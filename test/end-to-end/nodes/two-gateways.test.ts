@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
-import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
-import { getJson, postChat } from "../process/support/ask.ts";
+import { type AskedGateway, getJson, postChat } from "../process/support/ask.ts";
 import { at, textAt } from "../api/at.ts";
 import { createKey, give, manage } from "./support/manage.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { parallel } from "./support/parallel.ts";
 import { until } from "./support/until.ts";
 
@@ -35,7 +34,7 @@ function request(): Record<string, unknown> {
  * `expected` are refused.
  */
 async function serveAllAtOnce(
-  { upstream, gateways }: Nodes,
+  { upstream, gateways }: HostedNodes,
   { secret, expected }: { secret?: string; expected: number },
 ): Promise<number> {
   const gate = upstream.gate();
@@ -59,19 +58,16 @@ async function serveAllAtOnce(
 
 /** @see https://github.com/BerriAI/litellm/issues/40291 a window for each process */
 describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMissing}`, () => {
-  let nodes: Nodes;
-  let gateways: Nodes["gateways"];
+  let nodes: HostedNodes;
+  let gateways: HostedNodes["gateways"];
   beforeAll(async () => {
-    nodes = await startNodes();
+    nodes = await hostNodes();
     ({ gateways } = nodes);
   }, 240_000);
   afterEach(() => nodes.upstream.script((each) => chatAnswer(each, { usage })));
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
+  afterAll(() => nodes.stop());
 
-  const either = (index: number): GatewayProcess => gateways[index % 2 === 0 ? 0 : 1];
+  const either = (index: number): AskedGateway => gateways[index % 2 === 0 ? 0 : 1];
 
   test("both create one first workspace, with its credits once", async () => {
     expect(await nodes.query("select count(*) as count from workspaces")).toMatchObject([
@@ -154,19 +150,16 @@ describe.skipIf(!hasRedis)(`two gateways on one Postgres and one Valkey${redisMi
     expect((await postChat(gateways[1], request())).status).toBe(200);
   });
 
-  const keyOf = (gateway: GatewayProcess, hash: string): Promise<unknown> =>
+  const keyOf = (gateway: AskedGateway, hash: string): Promise<unknown> =>
     getJson(gateway, `/keys/${hash}`, testManagementKey);
 });
 
 describe.skipIf(!hasRedis)(`two gateways on one balance${redisMissing}`, () => {
-  let nodes: Nodes;
+  let nodes: HostedNodes;
   beforeAll(async () => {
-    nodes = await startNodes({ credits: ((10 * costNano) / 1e9).toFixed(9) });
+    nodes = await hostNodes({ credits: ((10 * costNano) / 1e9).toFixed(9) });
   }, 240_000);
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
+  afterAll(() => nodes.stop());
 
   test("200 parallel requests at both for a balance of ten: ten are served, and nothing is left or owed", async () => {
     expect(await serveAllAtOnce(nodes, { expected: 10 })).toBe(10);

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type FaultScrapes, testAlert } from "../../support/alert-firing.ts";
-import { endProcesses, type GatewayProcess } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { at } from "../api/at.ts";
-import { getJson, postChat } from "../process/support/ask.ts";
+import { type AskedGateway, getJson, postChat } from "../process/support/ask.ts";
 import { openHolds, untilIdle } from "../process/support/expect-nothing-held.ts";
 import { chargeIn } from "../process/support/seen-charge.ts";
 import { expectToStand, standingBooks } from "../process/support/standing-books.ts";
-import { startNodes, type Nodes } from "./support/nodes.ts";
+import { hostNodes, type HostedNodes } from "./support/nodes.ts";
 import { until } from "./support/until.ts";
 
 const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 };
@@ -18,18 +17,15 @@ const inFlight = 24;
 describe.skipIf(!hasRedis).each([1, 2])(
   `Valkey paused under %i gateways${redisMissing}`,
   (nodeCount) => {
-    let nodes: Nodes;
-    let gateways: GatewayProcess[];
+    let nodes: HostedNodes;
+    let gateways: AskedGateway[];
     let scrapes: FaultScrapes;
     beforeAll(async () => {
-      nodes = await startNodes();
+      nodes = await hostNodes();
       gateways = nodes.gateways.slice(0, nodeCount);
-      if (nodeCount === 1) await nodes.gateways[1].terminate();
+      if (nodeCount === 1) await nodes.gateways[1].stop();
     }, 240_000);
-    afterAll(async () => {
-      await endProcesses();
-      await nodes.stop();
-    });
+    afterAll(() => nodes.stop());
 
     const books = () => standingBooks({ options: {}, query: nodes.query });
 
