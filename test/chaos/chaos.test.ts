@@ -7,8 +7,8 @@ import { scenarios } from "./scenarios.ts";
 
 afterAll(endProcesses);
 
-/** Twelve clients then send some 400 requests a second, instead of as many as two cores can take. */
-const load = { restMs: 25, servedBefore: 100 };
+/** Twelve clients then send some 200 requests a second, instead of as many as two cores can take. */
+const load = { restMs: 50, servedBefore: 100 };
 
 const quick = scenarios.filter(({ quick, on }) => quick === true && on.includes("three nodes"));
 

@@ -25,7 +25,7 @@ const usage = { prompt_tokens: 25, completion_tokens: 100, total_tokens: 125 };
 const costNano = 25 * 500 + 100 * 1_500;
 const patienceMs = 120_000;
 /** Pause of a client between its requests, which leaves the cores to what is awaited. */
-const restMs = 10;
+const restMs = 25;
 
 /** Returns a chat request whose JSON has 100 characters. */
 function request(): Record<string, unknown> {
