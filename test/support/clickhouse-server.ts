@@ -13,6 +13,8 @@ const credentials = `Basic ${Buffer.from(`${user}:${password}`).toString("base64
 /** What happens to the answers of the next inserts: they are given, lost or held. */
 let insertAnswers: "given" | "lost" | "held" = "given";
 let turn: Promise<unknown> = Promise.resolve();
+/** The database that the session is in; no test drops one. */
+let usedDatabase = "";
 
 /** Query parameters that are not settings of the engine. */
 const ownNames = new Set(["query", "database", "query_id", "session_id", "default_format"]);
@@ -33,8 +35,11 @@ function withSettings(query: string, parameters: URLSearchParams): string {
 
 async function run(query: string, parameters: URLSearchParams, data: string): Promise<string> {
   const database = parameters.get("database") ?? "default";
-  await session.queryAsync(`create database if not exists ${database}`);
-  await session.queryAsync(`use ${database}`);
+  if (database !== usedDatabase) {
+    await session.queryAsync(`create database if not exists ${database}`);
+    await session.queryAsync(`use ${database}`);
+    usedDatabase = database;
+  }
   for (const [name, value] of parameters)
     if (name.startsWith("param_")) await session.queryAsync(`set ${name} = ${quoted(value)}`);
   const text = withSettings(query, parameters);

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "kysely";
 import { JobStore } from "../../src/inference/responses/job-store.ts";
 import {
   storedResponseInserts,
@@ -43,22 +44,33 @@ async function open(url: string): Promise<OpenedStores> {
   return { storage, responses: new ResponseStore(storage), jobs: new JobStore(storage.database) };
 }
 
+/** What refers to rows of another table comes before it. */
+const storedTables = ["stored_response_events", "stored_response_items", "stored_responses"];
+
 /** The engines that responses are stored on, for `describe.each`. */
 export const engines = [["SQLite"], ["Postgres"]] as const satisfies readonly [Engine][];
 
 type Engine = "SQLite" | "Postgres";
 
-/** Opens stores over an empty database for each test of a group. */
+/**
+ * Opens stores without rows for each test of a group. Closing them ends the work of the test before,
+ * so that on Postgres one database can serve all of them.
+ */
 export function storesOn(engine: Engine): StoresOfEngine {
   const root = mkdtempSync(join(tmpdir(), "switchyard-responses-"));
+  let shared: string | undefined;
   let url: string;
   let stores: OpenedStores;
   beforeEach(async () => {
-    url =
-      engine === "SQLite"
-        ? await putMigratedSqlite(mkdtempSync(join(root, "test-")))
-        : await migratedDatabase();
+    if (engine === "SQLite") {
+      url = await putMigratedSqlite(mkdtempSync(join(root, "test-")));
+      stores = await open(url);
+      return;
+    }
+    url = shared ??= await migratedDatabase();
     stores = await open(url);
+    for (const table of storedTables)
+      await sql`delete from ${sql.table(table)}`.execute(stores.storage.database);
   }, 60_000);
   afterEach(() => stores.storage.close());
   afterAll(() => rmSync(root, { recursive: true, force: true }));
