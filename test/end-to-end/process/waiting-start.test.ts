@@ -1,16 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { CuttingProxy } from "../../support/cutting-proxy.ts";
-import { freshDatabase } from "../../support/postgres.ts";
+import { freshDatabase, migratedDatabase } from "../../support/postgres.ts";
 import {
   endProcesses,
+  type ProcessOptions,
   runProcess,
   startProcess,
   temporaryDirectory,
   terminateStarting,
 } from "../../support/process.ts";
 import { hasRedis, redisMissing, startRedis } from "../../support/redis.ts";
-import { stores } from "./support/stores.ts";
 
 afterAll(endProcesses);
 
@@ -72,6 +72,19 @@ test("a start that waits ends with SIGTERM, and the exit code is 0", async () =>
   await proxy.close();
 });
 
+/** Starts a gateway and ends it again. */
+async function startAndEnd(options: ProcessOptions): Promise<void> {
+  expect(await (await startProcess(options)).terminate()).toBe(0);
+}
+
+async function expectRefusedKey(options: ProcessOptions): Promise<void> {
+  const { exitCode, stderr } = await runProcess(options);
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(
+    /SWITCHYARD_ENCRYPTION_KEY.* is not the key that this database was first opened with/,
+  );
+}
+
 describe("a start is refused", () => {
   test.skipIf(!hasRedis)(`by a Valkey with an eviction policy${redisMissing}`, async () => {
     const redis = await startRedis();
@@ -86,43 +99,31 @@ describe("a start is refused", () => {
     await redis.kill();
   });
 
-  test.each([...stores])(
-    "with another encryption key than the database's, on $name",
-    async ({ open }) => {
-      const { options } = await open();
-      const dataDirectory = options.dataDirectory ?? temporaryDirectory();
-      const environment = { ...options.environment, SWITCHYARD_ENCRYPTION_KEY };
-      const first = await startProcess({ dataDirectory, environment });
-      expect(await first.terminate()).toBe(0);
-      const { exitCode, stderr } = await runProcess({
-        dataDirectory,
-        environment: { ...environment, SWITCHYARD_ENCRYPTION_KEY: keyOf(8) },
-      });
-      expect(exitCode).toBe(1);
-      expect(stderr).toMatch(
-        /SWITCHYARD_ENCRYPTION_KEY.* is not the key that this database was first opened with/,
-      );
-      const again = await startProcess({ dataDirectory, environment });
-      expect(await again.terminate()).toBe(0);
-    },
-  );
-
-  test("with another secrets key, unless the previous one is given", async () => {
+  test("with another encryption key than the database's, on Postgres", async () => {
     const dataDirectory = temporaryDirectory();
-    const start = (secrets: Record<string, string>) => ({
+    const databaseUrl = await migratedDatabase();
+    const options = (fill: number) => ({
       dataDirectory,
-      environment: { SWITCHYARD_ENCRYPTION_KEY, ...secrets },
+      environment: { DATABASE_URL: databaseUrl, SWITCHYARD_ENCRYPTION_KEY: keyOf(fill) },
     });
-    expect(
-      await (await startProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(1) }))).terminate(),
-    ).toBe(0);
+    await startAndEnd(options(7));
+    await expectRefusedKey(options(8));
+    await startAndEnd(options(7));
+  });
+
+  test("on SQLite with another encryption key, or another secrets key unless the previous one is given", async () => {
+    const dataDirectory = temporaryDirectory();
+    const start = (secrets: Record<string, string>, encryptionKey = SWITCHYARD_ENCRYPTION_KEY) => ({
+      dataDirectory,
+      environment: { SWITCHYARD_ENCRYPTION_KEY: encryptionKey, ...secrets },
+    });
+    await startAndEnd(start({ SWITCHYARD_SECRETS_KEY: keyOf(1) }));
+    await expectRefusedKey(start({ SWITCHYARD_SECRETS_KEY: keyOf(1) }, keyOf(8)));
     expect((await runProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(2) }))).stderr).toContain(
       "SWITCHYARD_SECRETS_KEY",
     );
     const rotated = { SWITCHYARD_SECRETS_KEY: keyOf(2), SWITCHYARD_SECRETS_KEY_PREVIOUS: keyOf(1) };
-    expect(await (await startProcess(start(rotated))).terminate()).toBe(0);
-    expect(
-      await (await startProcess(start({ SWITCHYARD_SECRETS_KEY: keyOf(2) }))).terminate(),
-    ).toBe(0);
+    await startAndEnd(start(rotated));
+    await startAndEnd(start({ SWITCHYARD_SECRETS_KEY: keyOf(2) }));
   });
 });
