@@ -39,6 +39,7 @@ describe.skipIf(!hasChromium)(`the account screen${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene(undefined, {
+      runsOn: true,
       seeded: false,
       mail: { url: mail.url, from: "noreply@example.com" },
     });

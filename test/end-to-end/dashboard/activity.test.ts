@@ -23,7 +23,7 @@ const idOf = ({ headers }: Response): string => `gen_${headers.get("x-service-tr
 describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
   }, 240_000);
   afterAll(() => scene.stop());
 

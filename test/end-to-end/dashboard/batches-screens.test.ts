@@ -8,7 +8,7 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
   let scene: DashboardScene;
   let key = "";
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
     key = textAt(await scene.ask("owner", "POST", "/keys", { name: "night" }), "key");
   }, 240_000);
   afterAll(() => scene.stop());

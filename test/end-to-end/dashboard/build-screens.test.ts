@@ -9,7 +9,7 @@ import { withTables } from "../../../src/platform/storage/with-tables.ts";
 describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
   }, 240_000);
   afterAll(() => scene.stop());
 

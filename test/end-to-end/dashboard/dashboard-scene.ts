@@ -17,6 +17,7 @@ import { KeptWindows } from "../../support/kept-windows.ts";
 import { startMcpUpstream, textTool } from "../../support/mcp-upstream/mcp-upstream.ts";
 import { workInBatchesAndRuns } from "./lively-work.ts";
 import { furnish, livelyProviders, makeLivelyKeys } from "./lively-workspace.ts";
+import { RunningPages } from "./running-pages.ts";
 import { openScreen, type Screen } from "./screen.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
@@ -74,7 +75,7 @@ export interface DashboardScene {
   window(person: Person, look?: Look, options?: BrowserContextOptions): Promise<BrowserContext>;
   /**
    * Opens a screen below `/dashboard` in a window of its own, signed in, and waits until it has
-   * loaded.
+   * loaded; with `runsOn` as a link opens it, where a test before has closed such a window.
    */
   open(person: Person, path: string, look?: Look, options?: BrowserContextOptions): Promise<Screen>;
   /** The same signed out, at any path of the origin. */
@@ -185,6 +186,8 @@ const providersOf = (serving: FaultUpstream, failing: FaultUpstream): AppSetting
 };
 
 interface SceneOptions extends Partial<AppSettings> {
+  /** True leaves the dashboard running in windows that are closed, at no screen. */
+  runsOn?: boolean;
   /** False leaves it without a request. */
   seeded?: boolean;
   /** Requests of the last month that the workspace begins with, of four providers and six keys. */
@@ -192,9 +195,10 @@ interface SceneOptions extends Partial<AppSettings> {
 }
 
 /** Starts the browser, and opens windows of the people at an origin. */
-async function openViews(origin: string, people: Record<Person, Browser>) {
+async function openViews(origin: string, people: Record<Person, Browser>, runsOn: boolean) {
   const chromium = await startChromium();
   const windows = new KeptWindows(chromium, `${origin}/healthz`);
+  const running = new RunningPages(windows, origin);
   const cookieOf = (person: Person): { name: string; value: string; httpOnly: true } => {
     const value = people[person].cookies.get(brand.sessionCookie);
     if (value === undefined) throw new Error(`${person} has no session`);
@@ -209,7 +213,9 @@ async function openViews(origin: string, people: Record<Person, Browser>) {
       return context;
     },
     async open(person, path, look = "light", options = {}) {
-      const taken = await windows.take({ ...looks[look], ...options }, [cookieOf(person)]);
+      const looksSo = { ...looks[look], ...options };
+      if (runsOn) return running.open(looksSo, cookieOf(person), path);
+      const taken = await windows.take(looksSo, [cookieOf(person)]);
       return openScreen(taken.page, `${origin}/dashboard${path}`, taken.putBack);
     },
     async openSignedOut(path, look = "light", options = {}) {
@@ -224,7 +230,7 @@ async function openViews(origin: string, people: Record<Person, Browser>) {
 /** Starts one on a storage engine. */
 export async function startDashboardScene(
   url?: string,
-  { seeded = true, livelyRows = 0, ...changes }: SceneOptions = {},
+  { seeded = true, livelyRows = 0, runsOn = false, ...changes }: SceneOptions = {},
 ): Promise<DashboardScene> {
   buildDashboard();
   const directory = mkdtempSync(join(tmpdir(), "switchyard-scene-"));
@@ -272,7 +278,7 @@ export async function startDashboardScene(
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
     });
   if (seeded && !isLively) await seed(chat);
-  const views = await openViews(origin, people);
+  const views = await openViews(origin, people, runsOn);
   return {
     gateway,
     origin,

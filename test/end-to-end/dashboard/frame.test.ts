@@ -12,7 +12,7 @@ import { enterWorkspace, expectSound, focusedName, settled, tabTo } from "./scre
 describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
   }, 240_000);
   afterAll(() => scene.stop());
 

@@ -12,7 +12,7 @@ const skill = (text: string): string =>
 describe.skipIf(!hasChromium)(`the hub screen${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene(undefined, { seeded: false });
+    scene = await startDashboardScene(undefined, { runsOn: true, seeded: false });
   }, 240_000);
   afterAll(() => scene.stop());
 

@@ -30,6 +30,7 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
     clickhouse = await startClickHouse();
     const url = clickhouse.urlOf("dashboard");
     scene = await startDashboardScene(undefined, {
+      runsOn: true,
       archive: { url, reads: "older", keepDays: undefined, contentDays: 3 },
     });
   }, 240_000);
@@ -176,7 +177,7 @@ describe.skipIf(!hasChromium)(`stored prompts and responses${missingChromium}`, 
 
 describe.skipIf(!hasChromium)(`a gateway without an archive${missingChromium}`, () => {
   test("keeps prompts and responses in its database and shows them in a request", async () => {
-    const scene = await startDashboardScene();
+    const scene = await startDashboardScene(undefined, { runsOn: true });
     try {
       const screen = await scene.open("owner", "/security");
       const { page } = screen;

@@ -31,7 +31,7 @@ const hiddenPixels = `(() => {
 describe.skipIf(!hasChromium)(`tables with long names${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
     const key = textAt(await scene.ask("owner", "POST", "/keys", { name: longName }), "key");
     const answer = await fetch(`${scene.gateway.baseUrl}/chat/completions`, {
       method: "POST",

@@ -21,6 +21,7 @@ describe.skipIf(!hasChromium)(`the screens of MCP servers${missingChromium}`, ()
     tools = startMcpUpstream([textTool("search"), textTool("write_page")]);
     mail = startOauthUpstream();
     scene = await startDashboardScene(undefined, {
+      runsOn: true,
       mcp: {
         servers: [
           {

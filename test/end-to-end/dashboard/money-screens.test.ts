@@ -14,6 +14,7 @@ describe.skipIf(!hasChromium)(`budget, provider key and credit screens${missingC
   beforeAll(async () => {
     stripe = startFakeStripe();
     scene = await startDashboardScene(undefined, {
+      runsOn: true,
       payments: paymentSettings(stripe.url),
       mail: { url: mail.url, from: "noreply@example.com" },
       referrals: {

@@ -8,7 +8,7 @@ describe.skipIf(!hasChromium)(
   () => {
     let scene: DashboardScene;
     beforeAll(async () => {
-      scene = await startDashboardScene();
+      scene = await startDashboardScene(undefined, { runsOn: true });
     }, 240_000);
     afterAll(() => scene.stop());
 
@@ -19,7 +19,7 @@ describe.skipIf(!hasChromium)(
         (url) => url.pathname === `/api/v1/${failing}`,
         (route) => route.fulfill({ status: 503, json: { error: { message: "It is away." } } }),
       );
-      await screen.go(`${scene.origin}/dashboard${path}`);
+      await screen.follow(path);
       return screen;
     };
 

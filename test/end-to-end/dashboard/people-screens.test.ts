@@ -8,7 +8,7 @@ import { act, enterWorkspace, expectSound, settled, tabTo, pick } from "./screen
 describe.skipIf(!hasChromium)(`member, security and account screens${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
   }, 240_000);
   afterAll(() => scene.stop());
 

@@ -67,6 +67,7 @@ describe.skipIf(!hasChromium)(`pictures and sound in the playground${missingChro
   beforeAll(async () => {
     upstream = await startFaultUpstream();
     scene = await startDashboardScene(undefined, {
+      runsOn: true,
       seeded: false,
       providers: [
         acme(upstream.baseUrl),

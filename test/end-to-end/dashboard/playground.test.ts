@@ -37,7 +37,7 @@ const done = (page: Page): Promise<void> =>
 describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
   }, 240_000);
   afterAll(() => scene.stop());
 

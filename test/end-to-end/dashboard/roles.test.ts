@@ -18,7 +18,7 @@ const payload = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</s
 describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
   }, 600_000);
   afterAll(() => scene.stop());
 
@@ -303,6 +303,7 @@ describe.skipIf(!hasChromium)(`an owner's secrets${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene(undefined, {
+      runsOn: true,
       seeded: false,
       webhookNetworks: ["127.0.0.0/8"],
     });
@@ -386,7 +387,7 @@ describe.skipIf(!hasChromium)(`an owner's secrets${missingChromium}`, () => {
 describe.skipIf(!hasChromium)(`the operator and hub screens${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
   }, 600_000);
   afterAll(() => scene.stop());
 

@@ -7,7 +7,7 @@ import { expectSound } from "./screen.ts";
 describe.skipIf(!hasChromium)(`the screens of runs${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
-    scene = await startDashboardScene();
+    scene = await startDashboardScene(undefined, { runsOn: true });
   }, 240_000);
   afterAll(() => scene.stop());
 

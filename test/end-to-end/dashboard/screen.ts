@@ -84,6 +84,9 @@ function countLoading(page: Page): Loading {
 
 const loadingOf = (page: Page): Loading => loadingByPage.get(page) ?? countLoading(page);
 
+/** Whether a page has requests in progress. */
+export const isLoading = (page: Page): boolean => loadingOf(page).requests.size > 0;
+
 const settledWithinMs = 50_000;
 /** Frames without a request after which a page has sent all that its state asks for. */
 const quietFrames = 3;

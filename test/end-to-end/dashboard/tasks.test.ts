@@ -94,7 +94,10 @@ describe.skipIf(!hasChromium)(`tasks in counted steps${missingChromium}`, () => 
   let scene: DashboardScene;
   let nova: FaultUpstream;
   beforeAll(async () => {
-    [scene, nova] = await Promise.all([startDashboardScene(), startFaultUpstream()]);
+    [scene, nova] = await Promise.all([
+      startDashboardScene(undefined, { runsOn: true }),
+      startFaultUpstream(),
+    ]);
   }, 240_000);
   afterAll(async () => {
     await scene.stop();
