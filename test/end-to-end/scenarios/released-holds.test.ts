@@ -1,17 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { forgetFailuresOf } from "../../support/gateway.ts";
 import { faults, type FaultName } from "../../support/upstream/faults.ts";
 import { healthyChat } from "../../support/upstream/healthy-chat.ts";
 import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { at } from "./support/at.ts";
 import { costsIn, errorsIn, readReply, saidIn, type ChatReply } from "./support/chat-reply.ts";
+import { expectSoundBooks } from "./support/expect-sound-books.ts";
 import { whileRefusing } from "./support/refusing-database.ts";
 import { chatRequest, shortTimeouts, startScene, type Scene } from "./support/scene.ts";
 
 let scene: Scene;
-beforeEach(async () => {
+const start = async (): Promise<void> => {
   scene = await startScene({ acme: { timeouts_ms: shortTimeouts } });
-});
-afterEach(() => scene.end());
+};
+const end = (): Promise<void> => scene.end();
 
 const send = async (changes: Record<string, unknown>): Promise<ChatReply> =>
   readReply(await scene.gateway.post("/chat/completions", chatRequest(changes)));
@@ -38,6 +40,13 @@ const exits: readonly (readonly [
 ];
 
 describe("no hold stays open, whatever the outcome", () => {
+  beforeAll(start);
+  afterEach(async () => {
+    await expectSoundBooks(scene.gateway);
+    forgetFailuresOf(scene.gateway, "acme");
+  });
+  afterAll(end);
+
   for (const [exit, changes, fault, status] of exits) {
     test(exit, async () => {
       if (fault !== undefined) scene.acme.script(faults[fault].script);
@@ -47,7 +56,11 @@ describe("no hold stays open, whatever the outcome", () => {
 });
 
 describe("a database that rejects the settlement", () => {
-  beforeEach(() => scene.acme.script(healthyChat));
+  beforeEach(async () => {
+    await start();
+    scene.acme.script(healthyChat);
+  });
+  afterEach(end);
 
   const balance = async (): Promise<unknown> =>
     at(await (await scene.gateway.get("/credits")).json(), "balance");
