@@ -291,8 +291,10 @@ function serviceStores({
   database,
   ...parts
 }: Omit<Parameters<typeof storesOf>[0], "reads">): Pick<Insights, "service" | "requests"> {
-  const options = { database: withTables(database), ...parts };
-  return { service: new ServiceUsageStore(options), requests: new ServiceRequests(options) };
+  return {
+    service: new ServiceUsageStore({ database: withTables(database), ...parts }),
+    requests: new ServiceRequests({ database: withTables(database), ...parts }),
+  };
 }
 
 /** Builds the stores of records and usage where the database has all of them. */
@@ -306,12 +308,11 @@ function storesOf({
   commits: CommitQueue;
   kind: StorageKind;
 }): Pick<Insights, "usage" | "search" | "figures" | "generations"> {
-  const options = { database: withTables(reads), ...parts };
   return {
-    usage: new UsageStore(options),
-    search: new GenerationSearch(options),
-    figures: new GenerationFigures(options),
-    generations: new GenerationStore({ ...options, database: withTables(database) }),
+    usage: new UsageStore({ database: withTables(reads), ...parts }),
+    search: new GenerationSearch({ database: withTables(reads), ...parts }),
+    figures: new GenerationFigures({ database: withTables(reads), ...parts }),
+    generations: new GenerationStore({ database: withTables(database), ...parts }),
   };
 }
 

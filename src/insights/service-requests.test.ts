@@ -6,6 +6,7 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { openInsightStorage } from "../../test/support/generation-records.ts";
 import { migratedDatabase } from "../../test/support/postgres.ts";
 import { hourMs } from "../platform/kernel/clock.ts";
+import { withTables } from "../platform/storage/with-tables.ts";
 import { RefusedRequests } from "./refused-requests.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-refused-"));
@@ -21,7 +22,7 @@ describe.each(engines)("refused requests on %s", (_, freshUrl) => {
     const storage = await openInsightStorage(await freshUrl());
     const clock = new FakeClock();
     const refused = new RefusedRequests({
-      database: storage.database,
+      database: withTables(storage.database),
       commits: storage.commits,
       clock,
       onError: (error) => {

@@ -116,7 +116,7 @@ export function openArchive(options: ArchiveOptions): Archive {
   const client = new ArchiveClient({ url: settings.url, certificates });
   const { address, database } = client.target;
   const outbox = new Outbox({
-    database: options.database,
+    database: withTables(options.database),
     clock,
     archive: `${address}/${database}`,
   });
@@ -137,16 +137,15 @@ export function openArchive(options: ArchiveOptions): Archive {
     always: settings.reads === "always",
   };
   const parts = {
-    database: withTables(options.reads),
     commits: options.commits,
     kind: options.kind,
     border,
   };
   return {
     stores: {
-      usage: new ArchivedUsage(parts),
-      search: new ArchivedSearch(parts),
-      figures: new ArchivedFigures(parts),
+      usage: new ArchivedUsage({ ...parts, database: withTables(options.reads) }),
+      search: new ArchivedSearch({ ...parts, database: withTables(options.reads) }),
+      figures: new ArchivedFigures({ ...parts, database: withTables(options.reads) }),
       generations: new ArchivedGenerations({ ...parts, database: withTables(options.database) }),
     },
     contents,

@@ -182,7 +182,7 @@ describe.each(allEngines)(
       const clock = new FakeClock();
       const database = quiet.gateway().app.storage.database.withTables<Tables>();
       await database.deleteFrom("oauth_clients").execute();
-      const clients = new OauthClients({ database, clock, unusedMax: 3 });
+      const clients = new OauthClients({ database: withTables(database), clock, unusedMax: 3 });
       const made: string[] = [];
       for (let index = 0; index < 6; index += 1) {
         clock.advance(1);
