@@ -18,6 +18,8 @@ export interface Migration {
 /** The database to migrate, and the migrations of this release in order. */
 export interface MigrateOptions {
   database: Kysely<unknown>;
+  /** What reads which migrations were run, such as a connection that is open already. */
+  examined?: Kysely<unknown>;
   kind: StorageKind;
   migrations: readonly Migration[];
   /** Whether missing migrations are run; where false, a database that lacks one is refused. */
@@ -31,12 +33,13 @@ export interface MigrateOptions {
  */
 export async function migrate({
   database,
+  examined = database,
   kind,
   migrations,
   mayMigrate,
 }: MigrateOptions): Promise<void> {
   requireOrder(migrations);
-  const done = await namesOfDone(database, kind);
+  const done = await namesOfDone(examined, kind);
   refuseNewerSchema(done, migrations);
   // Nearly every start ends here; the migrator would examine every table first, several times.
   const missing = migrations.filter(({ name }) => !done.includes(name));

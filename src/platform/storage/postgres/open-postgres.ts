@@ -75,9 +75,9 @@ async function migratePostgres(
     dialect: new PostgresDialect({ pool: newPool(options, { max: 2 }) }),
   });
   try {
-    await aloneOn(database, async () => {
+    await aloneOn(database, async (holder) => {
       for (const text of [commitBatchesTable, ...growthTables]) await session.query({ text });
-      await migrate({ ...options, database, kind: "postgres" });
+      await migrate({ ...options, database, examined: holder, kind: "postgres" });
       await session.query({
         text: "insert into commit_formats (id, sums) values ($1, $2) on conflict do nothing",
         values: [format.id, formatText(format)],
@@ -88,15 +88,18 @@ async function migratePostgres(
   }
 }
 
-/** Runs work while one connection of the pool holds a lock that excludes every other gateway. */
+/**
+ * Runs work while one connection of the pool, which it gets, holds a lock that excludes every other
+ * gateway.
+ */
 function aloneOn<Schema, Result>(
   database: Kysely<Schema>,
-  work: () => Promise<Result>,
+  work: (holder: Kysely<Schema>) => Promise<Result>,
 ): Promise<Result> {
   return database.connection().execute(async (holder) => {
     await sql`select pg_advisory_lock(${sql.raw(momentLockKey)})`.execute(holder);
     try {
-      return await work();
+      return await work(holder);
     } finally {
       await sql`select pg_advisory_unlock(${sql.raw(momentLockKey)})`.execute(holder);
     }
