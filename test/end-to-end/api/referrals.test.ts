@@ -6,7 +6,7 @@ import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { Browser, startPeopled, type PeopledGateway } from "./people-browser.ts";
 import { linkIn, startMailServer } from "./receivers.ts";
-import { allEngines } from "./two-workspaces.ts";
+import { allEngines, engines } from "./two-workspaces.ts";
 
 const usd = 1_000_000_000n;
 const atSignUp = {
@@ -149,6 +149,84 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
     });
   }, 240_000);
 
+  test("can be claimed once after sign-up while the account is new", async () => {
+    const { owner } = await start(await freshUrl(), { referrals: atSignUp });
+    const code = await codeOf(owner);
+    const { browser } = await comes("dora@example.com", undefined);
+    expect(
+      await errorOf(await browser.api("POST", "/referrals/accept", { referral_code: "nobodys" })),
+    ).toMatchObject({ status: 400 });
+    const answers = await Promise.all(
+      [0, 1, 2].map(() => browser.api("POST", "/referrals/accept", { referral_code: code })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    await settled();
+    expect(await credits(browser)).toBe(2);
+    const own = await browser.api("POST", "/referrals/accept", {
+      referral_code: await codeOf(browser),
+    });
+    expect(await errorOf(own)).toMatchObject({ status: 400 });
+    const { browser: old } = await comes("emil@example.com", undefined);
+    await scene!
+      .gateway()
+      .app.storage.database.updateTable("users")
+      .set({ created_at: "2020-01-01T00:00:00.000Z" })
+      .where("email", "=", "emil@example.com")
+      .execute();
+    expect(
+      await errorOf(await old.api("POST", "/referrals/accept", { referral_code: code })),
+    ).toMatchObject({ status: 409 });
+  }, 240_000);
+
+  test("are granted after the first top-up, and only once, with after: first_top_up", async () => {
+    const paying = await startPayingGateway(await freshUrl(), {
+      ...openSignUp,
+      referrals: { ...atSignUp, after: "first_top_up" },
+    });
+    const gateway = paying.gateway();
+    const code = textAt(await paying.json("GET", "/referrals"), "code");
+    const browser = new Browser(() => gateway);
+    const claim = {
+      name: "Olga",
+      email: "owner@example.com",
+      password: "a long password",
+      claim_token: await gateway.app.issueClaim(),
+    };
+    expect((await new Browser(() => gateway).ask("POST", "/api/auth/sign-up", claim)).status).toBe(
+      200,
+    );
+    const person = {
+      name: "Gina",
+      email: "gina@example.com",
+      password: "a long password",
+      referral_code: code,
+    };
+    expect((await browser.ask("POST", "/api/auth/sign-up", person)).status).toBe(200);
+    await gateway.app.referrals?.idle();
+    expect(await browser.json("GET", "/referrals")).toMatchObject({
+      referred: { status: "pending", earned: 0 },
+    });
+    expect(await credits(browser)).toBe(0);
+    for (const earned of [2, 2]) {
+      const order = textAt(await browser.json("POST", "/credits/top-ups", { amount: 10 }), "id");
+      const session = [...paying.stripe.world.sessions.values()].find(
+        ({ client_reference_id: id }) => id === order,
+      );
+      const [event] = paying.stripe.world.pay(session?.id ?? "");
+      expect(await paying.deliver(event!)).toBe("credited");
+      await gateway.app.referrals?.idle();
+      expect(await credits(browser)).toBe(earned);
+    }
+    expect(await paying.json("GET", "/referrals")).toMatchObject({
+      signed_up: 1,
+      rewarded: 1,
+      earned: 5,
+    });
+    await paying.stop();
+  }, 240_000);
+});
+
+describe.each(engines)("conditions of referral credits, on %s", (_, freshUrl) => {
   test("are not granted for oneself, the same mailbox, members of the organization or unknown codes", async () => {
     const { owner } = await start(await freshUrl(), { referrals: atSignUp });
     const code = await codeOf(owner);
@@ -190,35 +268,6 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
     await settled();
     expect([joined.status, await credits(carl)]).toEqual([200, 0]);
     expect(await owner.json("GET", "/referrals")).toMatchObject({ signed_up: 0, earned: 0 });
-  }, 240_000);
-
-  test("can be claimed once after sign-up while the account is new", async () => {
-    const { owner } = await start(await freshUrl(), { referrals: atSignUp });
-    const code = await codeOf(owner);
-    const { browser } = await comes("dora@example.com", undefined);
-    expect(
-      await errorOf(await browser.api("POST", "/referrals/accept", { referral_code: "nobodys" })),
-    ).toMatchObject({ status: 400 });
-    const answers = await Promise.all(
-      [0, 1, 2].map(() => browser.api("POST", "/referrals/accept", { referral_code: code })),
-    );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
-    await settled();
-    expect(await credits(browser)).toBe(2);
-    const own = await browser.api("POST", "/referrals/accept", {
-      referral_code: await codeOf(browser),
-    });
-    expect(await errorOf(own)).toMatchObject({ status: 400 });
-    const { browser: old } = await comes("emil@example.com", undefined);
-    await scene!
-      .gateway()
-      .app.storage.database.updateTable("users")
-      .set({ created_at: "2020-01-01T00:00:00.000Z" })
-      .where("email", "=", "emil@example.com")
-      .execute();
-    expect(
-      await errorOf(await old.api("POST", "/referrals/accept", { referral_code: code })),
-    ).toMatchObject({ status: 409 });
   }, 240_000);
 
   test("are granted only after the address is confirmed when mail is configured", async () => {
@@ -274,53 +323,6 @@ describe.each(allEngines)("referral credits on %s", (_, freshUrl) => {
       2, 0,
     ]);
     mail.stop();
-  }, 240_000);
-
-  test("are granted after the first top-up, and only once, with after: first_top_up", async () => {
-    const paying = await startPayingGateway(await freshUrl(), {
-      ...openSignUp,
-      referrals: { ...atSignUp, after: "first_top_up" },
-    });
-    const gateway = paying.gateway();
-    const code = textAt(await paying.json("GET", "/referrals"), "code");
-    const browser = new Browser(() => gateway);
-    const claim = {
-      name: "Olga",
-      email: "owner@example.com",
-      password: "a long password",
-      claim_token: await gateway.app.issueClaim(),
-    };
-    expect((await new Browser(() => gateway).ask("POST", "/api/auth/sign-up", claim)).status).toBe(
-      200,
-    );
-    const person = {
-      name: "Gina",
-      email: "gina@example.com",
-      password: "a long password",
-      referral_code: code,
-    };
-    expect((await browser.ask("POST", "/api/auth/sign-up", person)).status).toBe(200);
-    await gateway.app.referrals?.idle();
-    expect(await browser.json("GET", "/referrals")).toMatchObject({
-      referred: { status: "pending", earned: 0 },
-    });
-    expect(await credits(browser)).toBe(0);
-    for (const earned of [2, 2]) {
-      const order = textAt(await browser.json("POST", "/credits/top-ups", { amount: 10 }), "id");
-      const session = [...paying.stripe.world.sessions.values()].find(
-        ({ client_reference_id: id }) => id === order,
-      );
-      const [event] = paying.stripe.world.pay(session?.id ?? "");
-      expect(await paying.deliver(event!)).toBe("credited");
-      await gateway.app.referrals?.idle();
-      expect(await credits(browser)).toBe(earned);
-    }
-    expect(await paying.json("GET", "/referrals")).toMatchObject({
-      signed_up: 1,
-      rewarded: 1,
-      earned: 5,
-    });
-    await paying.stop();
   }, 240_000);
 });
 

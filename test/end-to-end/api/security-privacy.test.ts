@@ -4,12 +4,12 @@ import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/f
 import { at, listAt, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { errorOf } from "./error-envelope-of.ts";
-import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 const cheap = { models: [{ id: "acme/large", pricing: { prompt: "0.10", completion: "0.10" } }] };
 const dear = { models: [{ id: "acme/large", pricing: { prompt: "9", completion: "9" } }] };
 
-describe.each(allEngines)("privacy settings on %s", (_, freshUrl) => {
+describe.each(engines)("privacy settings on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let workspaces: TwoWorkspaces;
   beforeAll(async () => {

@@ -5,11 +5,11 @@ import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/f
 import { at, listAt, textAt } from "./at.ts";
 import { errorOf } from "./error-envelope-of.ts";
 import { startPeopled, type Browser, type PeopledGateway } from "./people-browser.ts";
-import { allEngines } from "./two-workspaces.ts";
+import { engines } from "./two-workspaces.ts";
 
 const messages = [{ role: "user", content: "Hello" }];
 
-describe.each(allEngines)("the catalog for a session, on %s", (_, freshUrl) => {
+describe.each(engines)("the catalog for a session, on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let people: PeopledGateway;
   let owner: Browser;

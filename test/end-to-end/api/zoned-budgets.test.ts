@@ -5,14 +5,14 @@ import { acme } from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
-import { allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
+import { engines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
 
 /** 11 tokens in at 500 nano-USD and 7 out at 1500. */
 const costUsd = 0.000016;
 /** Enough for three requests, each of which is held at 0.000023. */
 const threeUsd = 0.00006;
 
-describe.each(allEngines)("budgets in a time zone on %s", (_, freshUrl) => {
+describe.each(engines)("budgets in a time zone on %s", (_, freshUrl) => {
   /** In Berlin the clocks go forward in the night that begins half an hour later. */
   const clock = new FakeClock(Date.parse("2025-03-29T22:30:00Z"));
   let upstream: FaultUpstream;

@@ -7,7 +7,7 @@ import {
   type PeopledGateway,
   startPeopled,
 } from "../api/people-browser.ts";
-import { allEngines } from "../api/two-workspaces.ts";
+import { engines } from "../api/two-workspaces.ts";
 import {
   AppSide,
   authorizationCode,
@@ -25,7 +25,7 @@ import { formOf, formWith } from "./page-form.ts";
 
 const otherVerifier = "a-verifier-that-the-thief-of-a-code-made-up-0123456789";
 
-describe.each(allEngines)("attacks on codes, tokens and redirects, on %s", (_, freshUrl) => {
+describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, freshUrl) => {
   let people: PeopledGateway;
   let app: AppSide;
   const clock = new FakeClock();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testManagementKey } from "../../support/gateway.ts";
 import { listAt, textAt } from "../api/at.ts";
 import {
-  allEngines,
+  engines,
   startTwoWorkspaces,
   strangersKey,
   type TwoWorkspaces,
@@ -22,7 +22,7 @@ const real = {
   skill: "plane",
 };
 let workspaces: TwoWorkspaces;
-describe.each(allEngines)("another workspace's records over MCP on %s", (_engine, freshUrl) => {
+describe.each(engines)("another workspace's records over MCP on %s", (_engine, freshUrl) => {
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
     const { own, stranger } = workspaces;

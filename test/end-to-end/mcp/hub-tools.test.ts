@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import {
-  allEngines,
+  engines,
   startTwoWorkspaces,
   strangersKey,
   type TwoWorkspaces,
@@ -11,7 +11,7 @@ import { json, promptFields, skillDocument } from "../hub/hub-scene.ts";
 import { callTool, rpc, sendMcp } from "./mcp-client.ts";
 
 let workspaces: TwoWorkspaces;
-describe.each(allEngines)("hub tools on %s", (_engine, freshUrl) => {
+describe.each(engines)("hub tools on %s", (_engine, freshUrl) => {
   beforeAll(async () => {
     workspaces = await startTwoWorkspaces(freshUrl);
   }, 240_000);
