@@ -1,7 +1,5 @@
-import { type Kysely, type RawBuilder, sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { dayMs, hourMs, minuteMs } from "../platform/kernel/clock.ts";
-import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { StorageKind } from "../platform/storage/storage.ts";
 import {
   conditionOf,
   detailText,
@@ -9,7 +7,12 @@ import {
   rowsReadMax,
   type GenerationRange,
 } from "./generation-search.ts";
-import { lowestIdAt, timeOfId, type GenerationTables } from "./generation-record.ts";
+import {
+  lowestIdAt,
+  timeOfId,
+  type GenerationTables,
+  type RecordSource,
+} from "./generation-record.ts";
 import type { UsageTables } from "./usage/usage-rollup.ts";
 
 /** The most buckets of one answer. */
@@ -105,18 +108,10 @@ const lengthFor = (rangeMs: number, most: number): number =>
  * bounded number of records.
  */
 export class GenerationFigures {
-  private readonly database: Kysely<GenerationTables & UsageTables>;
-  private readonly commits: CommitQueue;
-  private readonly kind: StorageKind;
+  private readonly source: RecordSource<GenerationTables & UsageTables>;
 
-  constructor(options: {
-    database: Kysely<GenerationTables & UsageTables>;
-    commits: CommitQueue;
-    kind: StorageKind;
-  }) {
-    this.database = options.database;
-    this.commits = options.commits;
-    this.kind = options.kind;
+  constructor(source: RecordSource<GenerationTables & UsageTables>) {
+    this.source = source;
   }
 
   /** Returns requests, errors, tokens and cost by buckets of a length that fits the range. */
@@ -135,7 +130,7 @@ export class GenerationFigures {
 
   /** Resolves when everything that was settled before can be read. */
   protected async caughtUp(): Promise<void> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
+    if (this.source.commits.pendingCount > 0) await this.source.commits.flush();
   }
 
   /** Returns the length of a histogram's buckets. */
@@ -162,8 +157,8 @@ export class GenerationFigures {
         sum(prompt_tokens + completion_tokens) as tokens, sum(cost_nano) as cost_nano
       from ${sql.table(table)} where workspace_id = ${range.workspaceId}
         and ${sql.ref(unit)} >= ${Math.floor(range.fromMs / unitMs)} and ${sql.ref(unit)} < ${Math.ceil(range.toMs / unitMs)}
-        and ${conditionOf(range.filter, this.kind)}
-      group by ${sql.ref(unit)} order by ${sql.ref(unit)}`.execute(this.database);
+        and ${conditionOf(range.filter, this.source.kind)}
+      group by ${sql.ref(unit)} order by ${sql.ref(unit)}`.execute(this.source.database);
     const buckets = folded(
       rows.map((row) => bucketOf(row, unitMs)),
       bucketMs,
@@ -177,8 +172,8 @@ export class GenerationFigures {
       select created_at_ms / ${sql.lit(bucketMs)} as bucket, count(*) as requests,
         sum(case when status in ('cut', 'failed') then 1 else 0 end) as errors, sum(prompt_tokens + completion_tokens) as tokens,
         sum(cost_nano) as cost_nano
-      from ${this.newest(range)} where ${conditionOf(range.filter, this.kind)} group by 1 order by 1`.execute(
-      this.database,
+      from ${this.newest(range)} where ${conditionOf(range.filter, this.source.kind)} group by 1 order by 1`.execute(
+      this.source.database,
     );
     return {
       bucketMs,
@@ -199,7 +194,7 @@ export class GenerationFigures {
     } = await sql<{ id: string }>`
       select id from generations where workspace_id = ${range.workspaceId} and id >= ${lowestIdAt(range.fromMs)}
         and id < ${lowestIdAt(range.toMs)} order by id desc limit 1 offset ${sql.lit(rowsReadMax)}`.execute(
-      this.database,
+      this.source.database,
     );
     return row && timeOfId(row.id);
   }
@@ -208,14 +203,14 @@ export class GenerationFigures {
   async errors({ workspaceId, fromMs, toMs, filter }: GenerationRange): Promise<ErrorLine[]> {
     await this.caughtUp();
     const { rows } = await sql<ErrorRow>`
-      select status, ${detailText(this.kind, "error.code")} as code, ${detailText(this.kind, "error.status")} as http_status,
+      select status, ${detailText(this.source.kind, "error.code")} as code, ${detailText(this.source.kind, "error.status")} as http_status,
         provider, model, count(*) as requests, max(created_at_ms) as last_at_ms
-      from (select * from generations ${sql.raw(this.kind === "sqlite" ? "indexed by generations_unfinished" : "")}
+      from (select * from generations ${sql.raw(this.source.kind === "sqlite" ? "indexed by generations_unfinished" : "")}
         where workspace_id = ${workspaceId} and id >= ${lowestIdAt(fromMs)} and id < ${lowestIdAt(toMs)}
         and status <> 'completed' order by id desc limit ${sql.lit(rowsReadMax)}) as unfinished
-      where status <> 'cached' and ${conditionOf(filter, this.kind)}
+      where status <> 'cached' and ${conditionOf(filter, this.source.kind)}
       group by 1, 2, 3, 4, 5 order by requests desc, last_at_ms desc limit ${sql.lit(errorLinesMax)}`.execute(
-      this.database,
+      this.source.database,
     );
     return rows.map(errorLineOf);
   }
@@ -269,8 +264,8 @@ export class GenerationFigures {
       first_token_ms: number | string | null;
     }>`
       select latency_ms, first_token_ms from (${sql.join(slices, sql` union all `)}) as sample
-      where status = 'completed' and ${conditionOf(range.filter, this.kind)}`.execute(
-      this.database,
+      where status = 'completed' and ${conditionOf(range.filter, this.source.kind)}`.execute(
+      this.source.database,
     );
     const ascending = (one: number, other: number): number => one - other;
     const streamed = rows.flatMap(({ first_token_ms: ms }) => (ms === null ? [] : [Number(ms)]));

@@ -1,6 +1,8 @@
+import type { Kysely } from "kysely";
 import { lowestId } from "../platform/kernel/ids.ts";
 import type { PictureKind } from "../platform/kernel/usage.ts";
-import { recordInsert } from "../platform/storage/commit-queue.ts";
+import { type CommitQueue, recordInsert } from "../platform/storage/commit-queue.ts";
+import type { StorageKind } from "../platform/storage/storage.ts";
 
 /** An attempt at a provider, as it is kept and shown. */
 export interface AttemptRecord {
@@ -273,6 +275,60 @@ export const lowestIdAt = (atMs: number): string => lowestId("gen", atMs);
 export const timeOfId = (id: string): number =>
   Number.parseInt(id.slice("gen_".length, "gen_".length + 12), 16);
 
+/** A call of one provider that is charged by itself and has no tokens, such as of a tool. */
+interface SingleCall
+  extends Pick<
+    GenerationRecord,
+    | "id"
+    | "workspaceId"
+    | "keyId"
+    | "surface"
+    | "model"
+    | "provider"
+    | "upstreamModel"
+    | "costNanoUsd"
+    | "latencyMs"
+    | "detail"
+  > {
+  status: AttemptRecord["outcome"];
+  /** The HTTP status of the provider; null when none came. */
+  upstreamStatus: number | null;
+  credentialSource?: string | undefined;
+}
+
+/** Returns the record of a call that has one attempt. */
+export function singleCallRecord({
+  status: outcome,
+  upstreamStatus,
+  credentialSource,
+  ...call
+}: SingleCall): GenerationRecord {
+  return {
+    ...call,
+    createdAtMs: timeOfId(call.id),
+    requestedModel: call.model,
+    upstreamId: null,
+    status: outcome === "served" ? "completed" : outcome,
+    finishReason: null,
+    streamed: false,
+    promptTokens: 0,
+    completionTokens: 0,
+    firstTokenMs: null,
+    attempts: [
+      {
+        provider: call.provider,
+        model: call.model,
+        upstreamModel: call.upstreamModel,
+        status: upstreamStatus,
+        outcome,
+        reason: outcome === "failed" ? "upstream_error" : null,
+        durationMs: call.latencyMs,
+        ...(credentialSource !== undefined && { credentialSource }),
+      },
+    ],
+  };
+}
+
 /** Returns the record of a row. */
 export function recordOfRow(row: GenerationTables["generations"]): GenerationRecord {
   const { attempts, ...detail } = JSON.parse(row.detail) as GenerationDetail & {
@@ -305,4 +361,11 @@ export function recordOfRow(row: GenerationTables["generations"]): GenerationRec
     }),
     detail,
   };
+}
+
+/** The records, with the queue that writes them, for classes that read them. */
+export interface RecordSource<Tables extends GenerationTables = GenerationTables> {
+  database: Kysely<Tables>;
+  commits: CommitQueue;
+  kind: StorageKind;
 }

@@ -1,7 +1,6 @@
-import { type Kysely, type RawBuilder, sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { dayMs, hourMs } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
-import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
 import {
   lowestIdAt,
@@ -9,6 +8,7 @@ import {
   timeOfId,
   type GenerationRecord,
   type GenerationTables,
+  type RecordSource,
 } from "./generation-record.ts";
 import type { UsageTables } from "./usage/usage-rollup.ts";
 
@@ -78,24 +78,16 @@ interface IdWindow {
 
 /** Finds generation records by a filter, reading at most `rowsReadMax` of them at a time. */
 export class GenerationSearch {
-  private readonly database: Kysely<GenerationTables & UsageTables>;
-  private readonly commits: CommitQueue;
-  private readonly kind: StorageKind;
+  private readonly source: RecordSource<GenerationTables & UsageTables>;
 
-  constructor(options: {
-    database: Kysely<GenerationTables & UsageTables>;
-    commits: CommitQueue;
-    kind: StorageKind;
-  }) {
-    this.database = options.database;
-    this.commits = options.commits;
-    this.kind = options.kind;
+  constructor(source: RecordSource<GenerationTables & UsageTables>) {
+    this.source = source;
   }
 
   /** Returns a page of the records that meet the filter, newest first. */
   async page(query: GenerationPageQuery): Promise<GenerationPage> {
     // Free requests do not wait for their rows, and their caller may ask before they are written.
-    if (this.commits.pendingCount > 0) await this.commits.flush();
+    if (this.source.commits.pendingCount > 0) await this.source.commits.flush();
     const low = lowestIdAt(query.fromMs);
     const end = olderOf(query.after, lowestIdAt(query.toMs));
     if (this.isUnconditional(query.filter))
@@ -111,7 +103,7 @@ export class GenerationSearch {
     range: GenerationRange,
     { limit, ...window }: IdWindow & { limit: number },
   ): RawBuilder<GenerationTables["generations"]> {
-    const found = sql`${this.windowSql(range, window)} and ${conditionOf(range.filter, this.kind)}
+    const found = sql`${this.windowSql(range, window)} and ${conditionOf(range.filter, this.source.kind)}
       order by id desc limit ${sql.lit(limit)}`;
     // The index contains the statuses, so that only the records of the page itself are read.
     return isUnfinishedAlone(range.filter)
@@ -137,7 +129,7 @@ export class GenerationSearch {
   ): RawBuilder<unknown> {
     // SQLite would otherwise prefer the primary key over the index with its few rows.
     const table = isUnfinished(filter)
-      ? sql`generations ${sql.raw(this.kind === "sqlite" ? "indexed by generations_unfinished" : "")} where ${unfinished} and`
+      ? sql`generations ${sql.raw(this.source.kind === "sqlite" ? "indexed by generations_unfinished" : "")} where ${unfinished} and`
       : sql`generations where`;
     return sql`from ${table} workspace_id = ${workspaceId} and id >= ${low} and id < ${end}`;
   }
@@ -150,7 +142,7 @@ export class GenerationSearch {
     range: GenerationRange,
     window: IdWindow & { limit: number },
   ): Promise<GenerationRecord[]> {
-    return (await this.stepSql(range, window).execute(this.database)).rows.map(recordOfRow);
+    return (await this.stepSql(range, window).execute(this.source.database)).rows.map(recordOfRow);
   }
 
   /**
@@ -167,7 +159,9 @@ export class GenerationSearch {
       if (rowsLeft <= 0) return { records, next: window.end };
       const {
         rows: [size],
-      } = await this.stepSizeSql(query, { ...window, rows: stepRows }).execute(this.database);
+      } = await this.stepSizeSql(query, { ...window, rows: stepRows }).execute(
+        this.source.database,
+      );
       const rows = Number(size?.rows ?? 0);
       const low = rows < stepRows ? window.low : (size?.low ?? window.low);
       rowsLeft -= rows;
@@ -199,7 +193,7 @@ export class GenerationSearch {
     const { keyIds, models, providers } = filter;
     if (keyIds === undefined && models === undefined && providers === undefined) return [window];
     const endMs = timeOfId(window.end);
-    let days = this.database
+    let days = this.source.database
       .selectFrom("usage_days")
       .select("day")
       .distinct()

@@ -1,7 +1,5 @@
-import { sql, type Kysely, type RawBuilder } from "kysely";
+import { sql, type RawBuilder } from "kysely";
 import { minuteMs } from "../platform/kernel/clock.ts";
-import type { CommitQueue } from "../platform/storage/commit-queue.ts";
-import type { StorageKind } from "../platform/storage/storage.ts";
 import {
   generationIdOf,
   idAfter,
@@ -10,6 +8,7 @@ import {
   timeOfId,
   type GenerationRecord,
   type GenerationTables,
+  type RecordSource,
 } from "./generation-record.ts";
 import {
   conditionOf,
@@ -72,18 +71,10 @@ const stretchRows = 15_000;
  * the primary key for each workspace.
  */
 export class ServiceRequests {
-  private readonly database: Kysely<GenerationTables>;
-  private readonly commits: CommitQueue;
-  private readonly kind: StorageKind;
+  private readonly source: RecordSource;
 
-  constructor(options: {
-    database: Kysely<GenerationTables>;
-    commits: CommitQueue;
-    kind: StorageKind;
-  }) {
-    this.database = options.database;
-    this.commits = options.commits;
-    this.kind = options.kind;
+  constructor(source: RecordSource) {
+    this.source = source;
   }
 
   /**
@@ -91,7 +82,7 @@ export class ServiceRequests {
    * `limit` records where few of many meet it.
    */
   async page(query: ServicePageQuery): Promise<GenerationPage> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
+    if (this.source.commits.pendingCount > 0) await this.source.commits.flush();
     const lowest = lowestIdAt(query.fromMs);
     const records: GenerationRecord[] = [];
     let end = olderOf(query.after, lowestIdAt(query.toMs));
@@ -120,7 +111,7 @@ export class ServiceRequests {
     const low = generationIdOf(id);
     const end = idAfter(low);
     if (end === undefined) return undefined;
-    if (this.commits.pendingCount > 0) await this.commits.flush();
+    if (this.source.commits.pendingCount > 0) await this.source.commits.flush();
     const [record] = await this.read({ low, end, filter: {}, limit: 1 });
     return record;
   }
@@ -132,7 +123,7 @@ export class ServiceRequests {
   }
 
   private async read(window: Window): Promise<GenerationRecord[]> {
-    return (await this.stretchSql(window).execute(this.database)).rows.map(recordOfRow);
+    return (await this.stretchSql(window).execute(this.source.database)).rows.map(recordOfRow);
   }
 
   /** Returns the number of records in a span, before any filter but the one that has an index. */
@@ -148,7 +139,7 @@ export class ServiceRequests {
       rows: [counted],
     } = await sql<{ rows: number | string }>`
       select count(*) as rows from (select 1 from (${rows}) as stretch limit ${sql.lit(window.limit)}) as counted`.execute(
-      this.database,
+      this.source.database,
     );
     return Number(counted?.rows ?? 0);
   }
@@ -161,9 +152,9 @@ export class ServiceRequests {
       workspaceIds === undefined ? sql`1 = 1` : sql`id in (${sql.join(workspaceIds)})`
     }) as owners`;
     const unfinished = isUnfinished(filter) ? sql`status <> 'completed' and` : sql``;
-    const condition = sql`${unfinished} workspace_id = owner_id and id >= ${low} and id < ${end} and ${conditionOf(filter, this.kind)}`;
+    const condition = sql`${unfinished} workspace_id = owner_id and id >= ${low} and id < ${end} and ${conditionOf(filter, this.source.kind)}`;
     // Both forms make the planner go from the workspaces to their records.
-    return this.kind === "sqlite"
+    return this.source.kind === "sqlite"
       ? sql`select ${columns} from ${owners} cross join generations ${
           isUnfinished(filter) ? sql`indexed by generations_unfinished` : sql``
         } where ${condition}`

@@ -1,12 +1,16 @@
 import { z } from "zod";
-import { type Batch, shownBatchId } from "../../batches/batch.ts";
+import type { RequestContext } from "../../access/define-endpoint.ts";
+import { type Batch, type BatchForm, shownBatchId } from "../../batches/batch.ts";
 import type { BatchFacts } from "../../batches/open-batches.ts";
 import { lazily } from "../../http/endpoint.ts";
+import type { KnownCaller } from "../../identity/keys/caller.ts";
 import { tokensOfBatch } from "../../inference/dialects/answer-tokens.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId } from "../../platform/kernel/ids.ts";
+import { workspaceOf } from "../account/account-fields.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { openaiFileId } from "../files/file-dialect.ts";
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
@@ -200,3 +204,16 @@ export const noBatch = (shown: string, param = "batch_id"): GatewayError =>
     `No batch found with id '${shown.slice(0, 100)}' in this workspace.`,
     { param },
   );
+
+/** Returns the batch that a path names, of one form where one is given. Throws `not_found`. */
+export async function batchOf(
+  context: RequestContext<unknown, KnownCaller>,
+  { batches, form }: Pick<Dependencies, "batches"> & { form: BatchForm | undefined },
+): Promise<Batch> {
+  const shown = context.param("id");
+  const id = batchIdOf(shown);
+  const workspaceId = workspaceOf(context).id;
+  const batch = id === undefined ? undefined : await batches.store.find(workspaceId, id, form);
+  if (batch === undefined) throw noBatch(shown);
+  return batch;
+}

@@ -11,7 +11,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { fileIdOf, noFile } from "../files/file-dialect.ts";
 import { batchInputBytesMax, fileAccess } from "../files/files.ts";
 import { badField, integerField, refuseRetention } from "../files/receive-form.ts";
-import { batchIdOf, batchSchema, noBatch, openaiBatch } from "./batch-objects.ts";
+import { batchIdOf, batchOf, batchSchema, noBatch, openaiBatch } from "./batch-objects.ts";
 
 /** The endpoints that lines may name: those that answer whole. */
 const lineEndpoints = [
@@ -212,17 +212,6 @@ export const listBatches = defineEndpoint<BatchDependencies, undefined, typeof f
   },
 });
 
-/** Returns the batch that the path names. Throws `not_found`. */
-async function batchOf(context: BatchContext, { batches }: BatchDependencies): Promise<Batch> {
-  const shown = context.param("id");
-  const id = batchIdOf(shown);
-  const workspaceId = workspaceOf(context).id;
-  const batch =
-    id === undefined ? undefined : await batches.store.find(workspaceId, id, formOf(context));
-  if (batch === undefined) throw noBatch(shown);
-  return batch;
-}
-
 const shownBatch = async (batch: Batch, { batches }: BatchDependencies) =>
   openaiBatch(batch, (await batches.factsOf([batch])).get(batch.id));
 
@@ -238,7 +227,12 @@ export const getBatch = defineEndpoint<BatchDependencies, undefined, typeof file
   response: batchSchema,
   encodeError: encodeContractError,
   async handle(context, dependencies) {
-    return context.json(await shownBatch(await batchOf(context, dependencies), dependencies));
+    return context.json(
+      await shownBatch(
+        await batchOf(context, { ...dependencies, form: formOf(context) }),
+        dependencies,
+      ),
+    );
   },
 });
 
@@ -258,7 +252,10 @@ export const cancelBatch = defineEndpoint<BatchDependencies, undefined, typeof f
   response: batchSchema,
   encodeError: encodeContractError,
   async handle(context, dependencies) {
-    const batch = await cancel(await batchOf(context, dependencies), dependencies);
+    const batch = await cancel(
+      await batchOf(context, { ...dependencies, form: formOf(context) }),
+      dependencies,
+    );
     return context.json(await shownBatch(batch, dependencies));
   },
 });

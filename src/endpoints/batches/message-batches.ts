@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { answerOnceFor } from "../../access/idempotent-answers.ts";
-import { type Batch, shownBatchId } from "../../batches/batch.ts";
+import { shownBatchId } from "../../batches/batch.ts";
 import { linesMax } from "../../batches/input-reader.ts";
 import type { Reply } from "../../http/reply.ts";
 import type { KnownCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
@@ -15,7 +15,7 @@ import { quotaExceeded } from "../files/file-dialect.ts";
 import { fileAccess } from "../files/files.ts";
 import { badField, integerField, refuseRetention } from "../files/receive-form.ts";
 import { cancel, heldUntilMade, notifySchema, recipientsOf, secretOf } from "./batches.ts";
-import { batchIdOf, messageBatch, messageBatchSchema, noBatch } from "./batch-objects.ts";
+import { batchIdOf, batchOf, messageBatch, messageBatchSchema } from "./batch-objects.ts";
 import { receiveRequests, type ReceivedRequests, requestsBytesMax } from "./receive-requests.ts";
 
 /** How long the results of a batch are kept (Anthropic: 29 days). */
@@ -190,17 +190,6 @@ export const listMessageBatches = defineEndpoint<BatchDependencies, undefined, t
   },
 });
 
-/** Returns the batch that the path names. Throws `not_found`. */
-async function batchOf(context: BatchContext, { batches }: BatchDependencies): Promise<Batch> {
-  const shown = context.param("id");
-  const id = batchIdOf(shown);
-  const workspaceId = workspaceOf(context).id;
-  const batch =
-    id === undefined ? undefined : await batches.store.find(workspaceId, id, "anthropic");
-  if (batch === undefined) throw noBatch(shown);
-  return batch;
-}
-
 const oneBatch = {
   base: "api",
   access: fileAccess,
@@ -218,7 +207,7 @@ export const getMessageBatch = defineEndpoint<BatchDependencies, undefined, type
   summary: "Show a batch of messages.",
   response: messageBatchSchema,
   async handle(context, dependencies) {
-    const batch = await batchOf(context, dependencies);
+    const batch = await batchOf(context, { ...dependencies, form: "anthropic" });
     return context.json(messageBatch(batch, dependencies.publicUrl()));
   },
 });
@@ -233,7 +222,10 @@ export const cancelMessageBatch = defineEndpoint<BatchDependencies, undefined, t
   summary: "Cancel a batch of messages.",
   response: messageBatchSchema,
   async handle(context, dependencies) {
-    const batch = await cancel(await batchOf(context, dependencies), dependencies);
+    const batch = await cancel(
+      await batchOf(context, { ...dependencies, form: "anthropic" }),
+      dependencies,
+    );
     return context.json(messageBatch(batch, dependencies.publicUrl()));
   },
 });
@@ -247,7 +239,7 @@ export const deleteMessageBatch = defineEndpoint<BatchDependencies, undefined, t
   description: "Only batches that have ended can be deleted.",
   response: () => z.object({ id: z.string(), type: z.literal("message_batch_deleted") }),
   async handle(context, dependencies) {
-    const batch = await batchOf(context, dependencies);
+    const batch = await batchOf(context, { ...dependencies, form: "anthropic" });
     if (!(await dependencies.batches.store.delete(batch.id)))
       throw new GatewayError(
         "bad_request",
@@ -268,8 +260,8 @@ export const messageBatchResults = defineEndpoint<BatchDependencies, undefined, 
   summary: "Read the results of a batch of messages.",
   description: "One result a line, in any order, once the batch has ended.",
   otherResponseTypes: ["application/octet-stream"],
-  async handle(context, { batches, files, ...rest }) {
-    const batch = await batchOf(context, { batches, files, ...rest });
+  async handle(context, { batches, files }) {
+    const batch = await batchOf(context, { batches, form: "anthropic" });
     if (batch.endedAtMs === null)
       throw new GatewayError("bad_request", "This batch has not ended, so it has no results yet.", {
         param: "message_batch_id",

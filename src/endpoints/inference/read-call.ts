@@ -16,7 +16,8 @@ import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";
 import { providerIdIn } from "../../inference/catalog/model.ts";
 import type { RequestFile } from "../../inference/dialects/file-parts.ts";
-import type { ClientDialect, PresetSettings } from "../../inference/dialects/dialect.ts";
+import type { ClientDialect } from "../../inference/dialects/dialect.ts";
+import type { PresetSettings } from "../../platform/kernel/models/preset-settings.ts";
 import { estimateInputTokens } from "../../inference/dialects/shared/requirements.ts";
 import { maxSessionIdLength } from "../../inference/dialects/shared/request-check.ts";
 import {

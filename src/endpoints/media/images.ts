@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { answerOnceFor } from "../../access/idempotent-answers.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { lazily, type Endpoint } from "../../http/endpoint.ts";
 import { eventStreamHeaders, type Reply } from "../../http/reply.ts";
@@ -38,7 +37,7 @@ import {
 import { originOf, rateClassOf, whileCounted } from "../inference/read-call.ts";
 import { fitPictures } from "./fit-pictures.ts";
 import { keepWhole, keptAs } from "./keep-media.ts";
-import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
+import { answerMedia, mediaHeaders, presetSettings, type MediaBody } from "./read-media.ts";
 
 const mib = 1024 * 1024;
 
@@ -235,23 +234,12 @@ interface Asked {
   dependencies: ImageDependencies;
 }
 
-async function answerImages(context: RequestContext, asked: Asked): Promise<Reply> {
-  const { dependencies } = asked;
-  const sent = await readMedia(context, {
-    services: dependencies,
-    limits,
-    settings: presetSettings.images,
-  });
-  try {
-    return await answerOnceFor(
-      dependencies.idempotentAnswers,
-      { context, bodyText: sent.fingerprint },
-      () => answerSent(context, { ...asked, sent }),
-    );
-  } finally {
-    await sent.close();
-  }
-}
+const answerImages = (context: RequestContext, asked: Asked): Promise<Reply> =>
+  answerMedia(
+    context,
+    { services: asked.dependencies, limits, settings: presetSettings.images },
+    (sent) => answerSent(context, { ...asked, sent }),
+  );
 
 async function answerSent(
   context: RequestContext,

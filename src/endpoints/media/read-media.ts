@@ -1,7 +1,9 @@
 import { bodyPieces } from "../../http/uploads/body-pieces.ts";
 import { z } from "zod";
 import type { RequestContext } from "../../access/define-endpoint.ts";
+import { answerOnceFor } from "../../access/idempotent-answers.ts";
 import { boundaryOf, fieldText, formParts } from "../../http/uploads/multipart.ts";
+import type { Reply } from "../../http/reply.ts";
 import { declaredLengthOf, parseJsonObject, readJsonText } from "../../http/bodies/read-body.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { usePreset } from "../../identity/presets/preset.ts";
@@ -84,6 +86,30 @@ export async function readMedia(
   } catch (error) {
     await read.close();
     throw error;
+  }
+}
+
+/**
+ * Answers a request with files once for each idempotency key, and removes its files afterwards.
+ * Throws `GatewayError`.
+ */
+export async function answerMedia(
+  context: RequestContext,
+  reading: {
+    services: Services & Pick<Dependencies, "idempotentAnswers">;
+    limits: MediaLimits;
+  } & OfPreset,
+  answer: (sent: MediaBody) => Promise<Reply>,
+): Promise<Reply> {
+  const sent = await readMedia(context, reading);
+  try {
+    return await answerOnceFor(
+      reading.services.idempotentAnswers,
+      { context, bodyText: sent.fingerprint },
+      () => answer(sent),
+    );
+  } finally {
+    await sent.close();
   }
 }
 

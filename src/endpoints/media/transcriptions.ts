@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { answerOnceFor } from "../../access/idempotent-answers.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { Reply } from "../../http/reply.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
@@ -26,7 +25,7 @@ import {
 } from "../inference/answer-call.ts";
 import { originOf, rateClassOf, whileCounted } from "../inference/read-call.ts";
 import { keepWhole, keptAs } from "./keep-media.ts";
-import { mediaHeaders, presetSettings, readMedia, type MediaBody } from "./read-media.ts";
+import { answerMedia, mediaHeaders, presetSettings, type MediaBody } from "./read-media.ts";
 
 const mib = 1024 * 1024;
 const names = { names: unreachable } as const;
@@ -116,27 +115,18 @@ interface Asked {
   dependencies: SoundDependencies;
 }
 
-async function answerTranscription(context: RequestContext, asked: Asked): Promise<Reply> {
-  const { dependencies } = asked;
-  const fileBytesMax = dependencies.audioBytesMax;
-  const sent = await readMedia(context, {
-    services: dependencies,
-    limits: {
-      formBytesMax: fileBytesMax + mib,
-      jsonBytesMax: Math.min(64 * mib, Math.ceil(fileBytesMax * 1.4)),
-      fileBytesMax,
-    },
-    settings: presetSettings.transcriptions,
-  });
-  try {
-    return await answerOnceFor(
-      dependencies.idempotentAnswers,
-      { context, bodyText: sent.fingerprint },
-      () => answerSent(context, { ...asked, sent }),
-    );
-  } finally {
-    await sent.close();
-  }
+function answerTranscription(context: RequestContext, asked: Asked): Promise<Reply> {
+  const { audioBytesMax: fileBytesMax } = asked.dependencies;
+  const limits = {
+    formBytesMax: fileBytesMax + mib,
+    jsonBytesMax: Math.min(64 * mib, Math.ceil(fileBytesMax * 1.4)),
+    fileBytesMax,
+  };
+  return answerMedia(
+    context,
+    { services: asked.dependencies, limits, settings: presetSettings.transcriptions },
+    (sent) => answerSent(context, { ...asked, sent }),
+  );
 }
 
 async function answerSent(

@@ -1,7 +1,5 @@
-import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
-import type { StorageKind } from "../../platform/storage/storage.ts";
-import { lowestIdAt, timeOfId, type GenerationTables } from "../generation-record.ts";
+import { type RawBuilder, sql } from "kysely";
+import { lowestIdAt, timeOfId, type RecordSource } from "../generation-record.ts";
 import { detailText, rowsReadMax } from "../generation-search.ts";
 import {
   intervals,
@@ -72,25 +70,17 @@ interface SumsRow extends Record<string, unknown> {
 
 /** Sums a workspace's usage by what only its records know: at most the newest `rowsReadMax`. */
 export class RecordUsageStore {
-  private readonly database: Kysely<GenerationTables>;
-  private readonly commits: CommitQueue;
-  private readonly kind: StorageKind;
+  private readonly source: RecordSource;
 
-  constructor(options: {
-    database: Kysely<GenerationTables>;
-    commits: CommitQueue;
-    kind: StorageKind;
-  }) {
-    this.database = options.database;
-    this.commits = options.commits;
-    this.kind = options.kind;
+  constructor(source: RecordSource) {
+    this.source = source;
   }
 
   /** Returns sums by bucket and group, oldest first; undefined when an answer cannot hold them. */
   async sums(query: RecordUsageQuery): Promise<RecordUsage | undefined> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
+    if (this.source.commits.pendingCount > 0) await this.source.commits.flush();
     const lengthMs = intervals[query.interval];
-    const { rows } = await this.sumsSql(query, lengthMs).execute(this.database);
+    const { rows } = await this.sumsSql(query, lengthMs).execute(this.source.database);
     if (rows.length > rowsAnsweredMax) return undefined;
     return {
       lines: rows.map((row) => lineOf(row, query)),
@@ -111,9 +101,11 @@ export class RecordUsageStore {
   }: Pick<RecordUsageQuery, "workspaceId" | "fromMs" | "toMs"> & {
     group?: UsageGroup | undefined;
   }): Promise<{ sums: PartSum[]; countedFromMs: number | undefined }> {
-    if (this.commits.pendingCount > 0) await this.commits.flush();
+    if (this.source.commits.pendingCount > 0) await this.source.commits.flush();
     const window = { low: lowestIdAt(range.fromMs), end: lowestIdAt(range.toMs) };
-    const { rows } = await this.partsSql(range.workspaceId, window, group).execute(this.database);
+    const { rows } = await this.partsSql(range.workspaceId, window, group).execute(
+      this.source.database,
+    );
     return {
       sums: rows.map(({ part, divided_by: named, price, ...row }) => ({
         part,
@@ -137,7 +129,7 @@ export class RecordUsageStore {
       order by id desc limit ${sql.lit(rowsReadMax)}`;
     // Each record has a part for itself, since some are charged by the request.
     const lines =
-      this.kind === "sqlite"
+      this.source.kind === "sqlite"
         ? sql`(select ${divided} as divided_by, detail, case when cost_nano > 0 and json_extract(detail, '$.credentialSource') is null
             then json_extract(detail, '$.price') end as price ${within}) as newest,
           json_each(json_set(coalesce(json_extract(detail, '$.usage'), '{}'), '$.request', 1)) as line`
@@ -160,7 +152,7 @@ export class RecordUsageStore {
       (group) => sql`${this.groupSql(query, group)} as ${sql.ref(group)}`,
     );
     const part = (name: string): RawBuilder<unknown> =>
-      sql`sum(coalesce(cast(${detailText(this.kind, `usage.${name}`)} as integer), 0))`;
+      sql`sum(coalesce(cast(${detailText(this.source.kind, `usage.${name}`)} as integer), 0))`;
     const places = sql.join([sql`1`, ...query.groupBy.map((_, index) => sql.lit(index + 2))]);
     return sql<SumsRow>`
       select ${sql.join([sql`created_at_ms / ${sql.lit(lengthMs)} as bucket`, ...groups])},
@@ -179,10 +171,11 @@ export class RecordUsageStore {
     group: UsageGroup | RecordGroup,
   ): RawBuilder<unknown> {
     if (group === "model" || group === "key_id" || group === "provider") return sql.ref(group);
-    if (group !== "tag") return sql`coalesce(${detailText(this.kind, recordMembers[group])}, '')`;
+    if (group !== "tag")
+      return sql`coalesce(${detailText(this.source.kind, recordMembers[group])}, '')`;
     // Names of tags have dots, which are no path here.
     const value =
-      this.kind === "sqlite"
+      this.source.kind === "sqlite"
         ? sql`json_extract(detail, ${sql.lit(`$.tags."${tag}"`)})`
         : sql`case when position('\\u0000' in detail) = 0 then detail::json -> 'tags' ->> ${sql.lit(tag ?? "")} end`;
     return sql`coalesce(${value}, '')`;
@@ -197,7 +190,7 @@ export class RecordUsageStore {
     } = await sql<{ id: string }>`
       select id from generations where workspace_id = ${workspaceId}
         and id >= ${low} and id < ${end}
-      order by id desc limit 1 offset ${sql.lit(rowsReadMax)}`.execute(this.database);
+      order by id desc limit 1 offset ${sql.lit(rowsReadMax)}`.execute(this.source.database);
     return row && timeOfId(row.id);
   }
 }

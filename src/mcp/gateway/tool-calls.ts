@@ -15,6 +15,7 @@ import {
 import {
   generationRow,
   type GenerationRecord,
+  singleCallRecord,
   timeOfId,
 } from "../../insights/generation-record.ts";
 import { searchResult } from "../search/search-tool.ts";
@@ -38,6 +39,9 @@ import {
   usesOauth,
 } from "./upstream-server.ts";
 import { failureText } from "./upstream-servers.ts";
+
+/** How a call ended. */
+type CallOutcome = "completed" | "failed" | "cancelled";
 
 /** A call of a tool of an upstream server, for a caller that may call it. */
 interface ToolCall {
@@ -255,7 +259,7 @@ export class ToolCalls {
       generationId,
       startedMs,
       status,
-    }: { generationId: string; startedMs: number; status: GenerationRecord["status"] },
+    }: { generationId: string; startedMs: number; status: CallOutcome },
   ): Promise<Pick<PostedCharge, "chargedNano">> {
     const { ledger, clock } = this.options;
     const amountNano = status === "failed" ? 0n : call.server.priceNanoUsd;
@@ -395,45 +399,24 @@ function recordOf(
   }: {
     generationId: string;
     latencyMs: number;
-    status: GenerationRecord["status"];
+    status: CallOutcome;
     posted: PostedCharge;
   },
 ): GenerationRecord {
   const { caller, server, calledBy, userAgent } = call;
   const team = teamOfKey(payerOf(caller));
-  const model = recordedTool(call);
-  const provider = recordedServer(call);
-  return {
+  return singleCallRecord({
     id: generationId,
-    createdAtMs: timeOfId(generationId),
     workspaceId: caller.workspace.id,
     keyId: caller.key.id,
     surface,
-    requestedModel: model,
-    model,
-    provider,
+    model: recordedTool(call),
+    provider: recordedServer(call),
     upstreamModel: call.definition.name,
-    upstreamId: null,
-    status,
-    finishReason: null,
-    streamed: false,
-    promptTokens: 0,
-    completionTokens: 0,
+    status: status === "completed" ? "served" : status,
+    upstreamStatus: status === "completed" ? 200 : null,
     costNanoUsd: posted.chargedNano,
     latencyMs,
-    firstTokenMs: null,
-    attempts: [
-      {
-        provider,
-        model,
-        upstreamModel: call.definition.name,
-        status: status === "completed" ? 200 : null,
-        outcome:
-          status === "completed" ? "served" : status === "cancelled" ? "cancelled" : "failed",
-        reason: status === "failed" ? "upstream_error" : null,
-        durationMs: latencyMs,
-      },
-    ],
     detail: {
       usage: { [partOf(server)]: 1 },
       priceVersion: null,
@@ -444,7 +427,7 @@ function recordOf(
       ...(userAgent !== undefined && { userAgent: userAgent.slice(0, 256) }),
       ...(posted.chargeId !== undefined && { chargeId: posted.chargeId }),
     },
-  };
+  });
 }
 
 /** Returns whether a server did not answer, or could not; its refusals are answers. */

@@ -17,7 +17,12 @@ import {
 } from "../shared/tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { withMarkedPrompt } from "../../canonical/marked-prompt.ts";
-import { EncodeState, losePromptCaching, type EncodePlace } from "../shared/encode-state.ts";
+import {
+  EncodeState,
+  loseOpenaiFields,
+  losePromptCaching,
+  type EncodePlace,
+} from "../shared/encode-state.ts";
 import { heldSchema, loseDescribed } from "../shared/held-schema.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
@@ -450,23 +455,15 @@ function encodeServiceTier(state: EncodeState): JsonObject | undefined {
   return undefined;
 }
 
-const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[] = [
-  ["verbosity", "verbosity"],
-  ["audio", "audio"],
-  ["prediction", "prediction"],
-  ["webSearch", "web_search_options"],
-  ["moderation", "moderation"],
-  ["safetyIdentifier", "safety_identifier"],
-];
-
 /**
  * Declares fields of other dialects that Converse cannot express. Identity, storage and metadata
  * are handled by the gateway.
  */
 function declareUnsaid(state: EncodeState): void {
   const { request } = state;
-  for (const [key, field] of unsaid)
-    if (request[key] !== undefined) state.lose(field, "Converse has no such field");
+  loseOpenaiFields(state, "Converse has no such field");
+  if (request.safetyIdentifier !== undefined)
+    state.lose("safety_identifier", "Converse has no such field");
   const marked = !uncached.test(state.options.upstreamModel);
   losePromptCaching(state, "Converse has no such field", { marked });
   state.at("").extensionFields(request.extensions);

@@ -21,7 +21,12 @@ import {
 } from "../shared/tools.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { withMarkedPrompt } from "../../canonical/marked-prompt.ts";
-import { EncodeState, losePromptCaching, type EncodePlace } from "../shared/encode-state.ts";
+import {
+  EncodeState,
+  loseOpenaiFields,
+  losePromptCaching,
+  type EncodePlace,
+} from "../shared/encode-state.ts";
 import { type HeldSchema, heldSchema, loseDescribed } from "../shared/held-schema.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
@@ -278,22 +283,12 @@ function serviceTier(state: EncodeState): string | undefined {
   return undefined;
 }
 
-const unsaid: readonly (readonly [key: keyof CanonicalRequest, field: string])[] = [
-  ["verbosity", "verbosity"],
-  ["audio", "audio"],
-  ["prediction", "prediction"],
-  ["webSearch", "web_search_options"],
-  ["moderation", "moderation"],
-];
-
 /**
  * Declares fields of other dialects that Messages cannot express. Storage and metadata are handled
  * by the gateway.
  */
 function declareUnsaid(state: EncodeState): void {
-  const { request } = state;
-  for (const [key, field] of unsaid)
-    if (request[key] !== undefined) state.lose(field, "messages has no such field");
+  loseOpenaiFields(state, "messages has no such field");
   losePromptCaching(state, "messages has no such field", { marked: true });
 }
 

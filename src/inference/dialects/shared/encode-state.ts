@@ -347,6 +347,21 @@ export function losePromptCaching(
   if (options !== undefined) state.lose("prompt_cache_options", reason);
 }
 
+/** The fields of OpenAI's dialects that neither Converse nor Messages has. */
+const openaiAlone: readonly (readonly [key: keyof CanonicalRequest, field: string])[] = [
+  ["verbosity", "verbosity"],
+  ["audio", "audio"],
+  ["prediction", "prediction"],
+  ["webSearch", "web_search_options"],
+  ["moderation", "moderation"],
+];
+
+/** Declares the fields as lost that OpenAI's dialects alone have. */
+export function loseOpenaiFields(state: EncodeState, reason: string): void {
+  for (const [key, field] of openaiAlone)
+    if (state.request[key] !== undefined) state.lose(field, reason);
+}
+
 /** Returns whether an id is Claude Code's, which names a device, an account and a session. */
 const isDeviceId = (id: string): boolean =>
   /^user_[0-9a-f]{32,}_account_|^\s*\{.*"(?:device_id|account_uuid)"/s.test(id);

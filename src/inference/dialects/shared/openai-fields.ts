@@ -13,6 +13,7 @@ import type {
   ToolChoice,
 } from "../../canonical/request.ts";
 import type { EncodeState } from "./encode-state.ts";
+import type { DialectId } from "../../canonical/dialect-id.ts";
 import { decodeGateway, decodePromptCaching } from "./gateway-facts.ts";
 import { requiresAll } from "./tools.ts";
 import {
@@ -122,15 +123,18 @@ export const decodeSchemaOutput = (fields: RequestFields | undefined): OutputFor
  */
 export function decodeInputAudio(
   part: RequestFields,
-): Pick<Extract<UserPart, { type: "audio" }>, "type" | "data" | "format"> {
+  { dialect, known }: { dialect: DialectId; known: ReadonlySet<string> },
+): UserPart {
   const audio = part.nested("input_audio");
   if (audio === undefined)
     throw badRequest(part.pathOf("input_audio"), 'is required: {"data": base64, "format": "wav"}.');
-  return {
+  return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
     type: "audio",
     data: audio.requiredString("data"),
     format: audio.requiredString("format"),
-  };
+    cache: decodeCache(part),
+    extensions: part.unknown(dialect, known),
+  });
 }
 
 /**

@@ -15,6 +15,7 @@ import {
 import {
   generationRow,
   type GenerationRecord,
+  singleCallRecord,
   timeOfId,
 } from "../../../insights/generation-record.ts";
 import { customerAdds, senderAdds, usageAdds } from "../../../insights/usage/usage-rollup.ts";
@@ -255,39 +256,19 @@ function recordOf(
   },
 ): GenerationRecord {
   const { caller, provider, target, generationId, userAgent, ownKey } = call;
-  const model = recordedRoute(call);
-  const upstreamModel = `${call.method} ${target.route.path}`;
-  return {
+  return singleCallRecord({
     id: generationId,
-    createdAtMs: timeOfId(generationId),
     workspaceId: caller.workspace.id,
     keyId: caller.key.id,
     surface,
-    requestedModel: model,
-    model,
+    model: recordedRoute(call),
     provider: provider.id,
-    upstreamModel,
-    upstreamId: null,
-    status: isServed ? "completed" : "failed",
-    finishReason: null,
-    streamed: false,
-    promptTokens: 0,
-    completionTokens: 0,
+    upstreamModel: `${call.method} ${target.route.path}`,
+    status: isServed ? "served" : "failed",
+    upstreamStatus: status,
+    credentialSource: ownKey?.source,
     costNanoUsd: chargedNano,
     latencyMs,
-    firstTokenMs: null,
-    attempts: [
-      {
-        provider: provider.id,
-        model,
-        upstreamModel,
-        status,
-        outcome: isServed ? "served" : "failed",
-        reason: isServed ? null : "upstream_error",
-        durationMs: latencyMs,
-        ...(ownKey !== undefined && { credentialSource: ownKey.source }),
-      },
-    ],
     detail: {
       usage: {},
       priceVersion: null,
@@ -299,7 +280,7 @@ function recordOf(
       }),
       ...(userAgent !== undefined && { userAgent: userAgent.slice(0, 256) }),
     },
-  };
+  });
 }
 
 function unpaid(call: SentCall, refused: NotReserved): GatewayError {

@@ -271,7 +271,7 @@ function decodeUserPart(part: RequestFields): UserPart {
     case "image_url":
       return decodeImage(part);
     case "input_audio":
-      return decodeAudio(part);
+      return decodeInputAudio(part, { dialect: "openai-chat", known: knownPartFields.audio });
     case "file":
       return decodeFile(part);
     default:
@@ -304,14 +304,6 @@ function decodeImage(part: RequestFields): ImagePart {
     detail: image?.string("detail"),
     cache: decodeCache(part),
     extensions: part.unknown("openai-chat", knownPartFields.image),
-  });
-}
-
-function decodeAudio(part: RequestFields): UserPart {
-  return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
-    ...decodeInputAudio(part),
-    cache: decodeCache(part),
-    extensions: part.unknown("openai-chat", knownPartFields.audio),
   });
 }
 

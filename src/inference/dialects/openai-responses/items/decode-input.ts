@@ -309,7 +309,7 @@ function decodeUserPart(part: RequestFields): UserPart {
     case "input_file":
       return decodeFile(part);
     case "input_audio":
-      return decodeAudio(part);
+      return decodeInputAudio(part, { dialect: "openai-responses", known: knownFields.audio });
     default:
       return { type: "opaque", dialect: "openai-responses", value: part.object };
   }
@@ -359,14 +359,6 @@ function decodeImage(part: RequestFields): ImagePart {
     detail: part.string("detail"),
     cache: decodeCache(part),
     extensions: part.unknown("openai-responses", knownFields.image),
-  });
-}
-
-function decodeAudio(part: RequestFields): UserPart {
-  return withoutUndefined<Extract<UserPart, { type: "audio" }>>({
-    ...decodeInputAudio(part),
-    cache: decodeCache(part),
-    extensions: part.unknown("openai-responses", knownFields.audio),
   });
 }
 
