@@ -14,18 +14,7 @@ import type { OperatorEntries } from "../operator/operator-entries.ts";
 import { GatewayNodes, type NodeAbout, type NodeTables } from "./gateway-nodes.ts";
 import type { CatalogSources, LiveCatalog } from "./live-catalog.ts";
 import { type Shared, hasSeveralGateways } from "./open-shared.ts";
-import type { AppSettings } from "./settings-of.ts";
-
-/** The configuration as it was read: what a reload applies, and the rest for comparison. */
-export interface ReadConfiguration {
-  sources: CatalogSources;
-  /** Every other section, as text. */
-  sections: Readonly<Record<string, string>>;
-  /** The sections that all gateways should have in common. */
-  alike: readonly string[];
-  /** Settings that can be used and are probably not what was meant. */
-  warnings: readonly ConfigurationWarning[];
-}
+import type { AppSettings, ReadConfiguration } from "./settings-of.ts";
 
 /** The outcome of reloading the configuration. */
 interface Reloaded {

@@ -15,7 +15,6 @@ import { systemClock } from "../platform/kernel/clock.ts";
 import { loadConfiguration } from "../platform/config/load-configuration.ts";
 import type { CatalogSources } from "./live-catalog.ts";
 import type { FileSettings } from "../files/open-files.ts";
-import type { ReadConfiguration } from "./reload.ts";
 import type { PaymentSettings } from "../billing/payments/cents.ts";
 import type { ReferralSettings } from "../billing/referrals/referral-store.ts";
 import type { BootstrapSettings } from "../identity/workspaces/bootstrap.ts";
@@ -30,6 +29,17 @@ import type { DisconnectPolicy } from "../inference/pipeline/execution.ts";
 import type { DashboardOptions } from "./dashboard-files.ts";
 import type { ProxySettings } from "../platform/kernel/network/proxy-rules.ts";
 import type { Durability } from "../platform/storage/storage.ts";
+
+/** The configuration as it was read: what a reload applies, and the rest for comparison. */
+export interface ReadConfiguration {
+  sources: CatalogSources;
+  /** Every other section, as text. */
+  sections: Readonly<Record<string, string>>;
+  /** The sections that all gateways should have in common. */
+  alike: readonly string[];
+  /** Settings that can be used and are probably not what was meant. */
+  warnings: readonly ConfigurationWarning[];
+}
 
 /** All settings of the app. Nothing below reads the environment. */
 export interface AppSettings extends CatalogSources {

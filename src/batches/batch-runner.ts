@@ -1,9 +1,7 @@
-import type { FileStore } from "../files/file-store.ts";
-import type { LlmKeyCaller } from "../identity/keys/caller.ts";
-import type { Clock } from "../platform/kernel/clock.ts";
 import type { Batch, BatchLine } from "./batch.ts";
-import { type BatchStore, leaseMs } from "./batch-store.ts";
-import { finishBatch, type FinishParts } from "./finish-batch.ts";
+import type { BatchRunnerParts } from "./batch-parts.ts";
+import { leaseMs } from "./batch-store.ts";
+import { finishBatch } from "./finish-batch.ts";
 import {
   chargedFailure,
   keyGone,
@@ -11,40 +9,13 @@ import {
   type LineAnswer,
   type LineRequest,
   messageIn,
-  type RunLine,
 } from "./line-form.ts";
 import { LinePace } from "./line-pace.ts";
-import { type LineResult, type LineStore, resultRow } from "./line-store.ts";
-import { InputReader, type ModelRefusal, readBody } from "./input-reader.ts";
-import { type ProviderBatchParts, ProviderBatchRunner } from "./providers/provider-batch-runner.ts";
+import { type LineResult, resultRow } from "./line-store.ts";
+import { InputReader, readBody } from "./input-reader.ts";
+import { ProviderBatchRunner } from "./providers/provider-batch-runner.ts";
 import type { ProviderPart } from "./providers/provider-batch-store.ts";
 import { ResultSeal } from "./result-seal.ts";
-
-/** The dependencies of running batches. */
-export interface BatchRunnerParts extends FinishParts {
-  batches: BatchStore;
-  lines: LineStore;
-  files: FileStore;
-  clock: Clock;
-  run: RunLine;
-  /** Returns the key of a batch, if it may still be used. */
-  callerOf(keyId: string): LlmKeyCaller | undefined;
-  /** Returns why a key cannot use a model by that name; undefined where it can. */
-  refuseModel(caller: LlmKeyCaller, model: string): ModelRefusal | undefined;
-  /** The most lines at once on this gateway. */
-  concurrency: number;
-  /** Returns how many requests of clients are in progress on this gateway; lines are none. */
-  requestsInProgress(): number;
-  /** Whether other gateways may work on the same database. */
-  isShared: boolean;
-  /** The batches of providers; absent where they are not to be used. */
-  provider?: ProviderBatchParts | undefined;
-  /** Reads the time by which batches go, where other gateways work on them. */
-  beforeLook(): Promise<void>;
-  /** Does what is due beside the lines: sends notices, and deletes what was left. */
-  afterLook(): Promise<void>;
-  onError(error: unknown): void;
-}
 
 /** Milliseconds between looks for work, also while no batch is open, and between writing what has ended. */
 const lookEveryMs = 1_000;

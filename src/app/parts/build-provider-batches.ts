@@ -1,9 +1,6 @@
 import type { Kysely } from "kysely";
 import type { BatchTables } from "../../batches/batch.ts";
-import type {
-  BatchHolds,
-  ProviderBatchParts,
-} from "../../batches/providers/provider-batch-runner.ts";
+import type { BatchHolds, ProviderBatchParts } from "../../batches/batch-parts.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import { ProviderBatchStore } from "../../batches/providers/provider-batch-store.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";

@@ -5,7 +5,8 @@ import type { FileRecord, FileStore } from "../../files/file-store.ts";
 import type { Batch, BatchLine } from "../batch.ts";
 import type { LineOutcome } from "../line-form.ts";
 import type { BatchPlace, ProviderPart } from "./provider-batch-store.ts";
-import { settleAnswers, type SettleParts } from "./settle-answers.ts";
+import type { SharedBatchParts } from "../batch-parts.ts";
+import { settleAnswers } from "./settle-answers.ts";
 
 /** How long an unknown batch may take to appear in the provider's list. */
 const appearMs = 30_000;
@@ -19,7 +20,7 @@ const readsMax = 3;
 /** The longest wait until a lost batch is looked for again. */
 const lookWaitMs = 5_000;
 
-type StepParts = SettleParts & {
+type StepParts = SharedBatchParts & {
   isStopping(): boolean;
   /** Stores that a line has failed without a charge. */
   fail(line: BatchLine, answer: LineOutcome): Promise<void>;

@@ -1,60 +1,24 @@
-import type { ProviderBatchApi } from "../../inference/pipeline/batches/provider-batches.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { hourMs } from "../../platform/kernel/clock.ts";
 import type { Batch, BatchLine } from "../batch.ts";
-import type { BatchRunnerParts } from "../batch-runner.ts";
+import type { SharedBatchParts } from "../batch-parts.ts";
 import { RunsHereError } from "./gather-input.ts";
 import { GatheredInput } from "./gathered-input.ts";
 import { lineForms, type LineOutcome } from "../line-form.ts";
 import type { LineResult } from "../line-store.ts";
 import { PartSteps } from "./part-steps.ts";
-import { accountOf, type BatchPlace, type ProviderBatchStore } from "./provider-batch-store.ts";
+import { accountOf, type BatchPlace } from "./provider-batch-store.ts";
 import { ResultSeal } from "../result-seal.ts";
-
-/** What is held of a workspace's money for the lines of a batch that a provider runs. */
-export interface BatchHolds {
-  /** Takes the hold. Returns false where the whole is wanted and less is free. */
-  take(
-    batchId: string,
-    caller: LlmKeyCaller,
-    hold: { nano: bigint; whole: boolean },
-  ): Promise<boolean>;
-  /** Returns whether this gateway has the hold, and had it renewed lately. */
-  has(batchId: string): boolean;
-  /** Runs `take`, which takes an amount of it for one request. */
-  outOf<Result>(batchId: string, nano: bigint, take: () => Result): Result;
-  free(batchId: string): void;
-  freeAll(): void;
-}
-
-/** The dependencies of batches that providers run, beside those of all batches. */
-export interface ProviderBatchParts {
-  places: ProviderBatchStore;
-  holds: BatchHolds;
-  /**
-   * Returns the API of a provider with an own key of the workspace, or with the platform's
-   * credential; undefined where it has none.
-   */
-  apiOf(
-    providerId: string,
-    account: { workspaceId: string; keyId: string | null },
-  ): ProviderBatchApi | undefined;
-  /** Writes the key of a caller for the time when it may be gone, and reads it again. */
-  keepKey(caller: LlmKeyCaller): string | undefined;
-  keptCaller(workspaceId: string, text: string): LlmKeyCaller | undefined;
-  /** Milliseconds between looks at a provider's batch. */
-  pollMs: number;
-}
 
 /** The longest wait between looks at a provider that does not answer. */
 const waitMsMax = 600_000;
 
 /** Hands batches to providers, looks for their end, and has their answers charged. */
 export class ProviderBatchRunner {
-  private readonly parts: BatchRunnerParts & { provider: ProviderBatchParts };
+  private readonly parts: SharedBatchParts;
   private stopping = false;
 
-  constructor(parts: BatchRunnerParts & { provider: ProviderBatchParts }) {
+  constructor(parts: SharedBatchParts) {
     this.parts = parts;
   }
 

@@ -1,20 +1,16 @@
 import type { BatchAnswer } from "../../inference/pipeline/batches/provider-batches.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Batch, BatchLine } from "../batch.ts";
-import type { BatchRunnerParts } from "../batch-runner.ts";
+import type { SharedBatchParts } from "../batch-parts.ts";
 import { lineOfId } from "./gather-input.ts";
 import { chargedFailure, lineForms, type LineOutcome } from "../line-form.ts";
 import { type LineResult, resultRow } from "../line-store.ts";
-import type { ProviderBatchParts } from "./provider-batch-runner.ts";
 import { accountOf, type BatchPlace } from "./provider-batch-store.ts";
 import { readBody } from "../input-reader.ts";
 import { ResultSeal } from "../result-seal.ts";
 
 /** Answers that are charged at once, and read before they are. */
 const answersAtOnce = 64;
-
-/** The dependencies of charging answers. */
-export type SettleParts = BatchRunnerParts & { provider: ProviderBatchParts };
 
 interface Settling {
   batch: Batch;
@@ -32,7 +28,7 @@ interface Settling {
  * once all were read, where one could not be charged yet.
  */
 export async function settleAnswers(
-  parts: SettleParts,
+  parts: SharedBatchParts,
   settling: Settling,
 ): Promise<{ answered: number; foreign: number; unread: number }> {
   const counts = { answered: 0, foreign: 0, unread: 0 };
@@ -68,10 +64,13 @@ export async function settleAnswers(
 class AnswerSettlement {
   /** The first failure to charge an answer, which keeps no other from being charged. */
   failure: unknown;
-  private readonly parts: SettleParts;
+  private readonly parts: SharedBatchParts;
   private readonly facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal };
 
-  constructor(parts: SettleParts, facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal }) {
+  constructor(
+    parts: SharedBatchParts,
+    facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal },
+  ) {
     this.parts = parts;
     this.facts = facts;
   }

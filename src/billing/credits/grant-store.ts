@@ -1,7 +1,30 @@
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { Bucket } from "../ledger/transfer.ts";
 import type { Kysely } from "kysely";
-import type { StandingGrant, GrantKind } from "./grants.ts";
+
+/** A grant as it is stored. */
+export interface StandingGrant extends Grant {
+  grantedAtMs: number;
+}
+
+/** The reason for which credits were granted: with the plan, by the operator, or for a referral. */
+type GrantKind = "plan" | "admin" | "referral";
+
+/**
+ * Credits that the operator gives. Those of the monthly bucket lapse with their month; those of the
+ * top-up bucket never do.
+ */
+export interface Grant {
+  /** The id of the transfer, which is also the idempotency key. */
+  transferId: string;
+  workspaceId: string;
+  bucket: Bucket;
+  kind: GrantKind;
+  amountNano: bigint;
+  description: string | null;
+  /** The id of the credential that granted them; `system` for a plan's credits. */
+  grantedBy: string;
+}
 
 interface GrantRow {
   transfer_id: string;

@@ -1,32 +1,7 @@
 import type { InsertStatement } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
-import type { Bucket } from "../ledger/transfer.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
-import type { GrantStore } from "./grant-store.ts";
-
-/** A grant as it is stored. */
-export interface StandingGrant extends Grant {
-  grantedAtMs: number;
-}
-
-/** The reason for which credits were granted: with the plan, by the operator, or for a referral. */
-export type GrantKind = "plan" | "admin" | "referral";
-
-/**
- * Credits that the operator gives. Those of the monthly bucket lapse with their month; those of the
- * top-up bucket never do.
- */
-interface Grant {
-  /** The id of the transfer, which is also the idempotency key. */
-  transferId: string;
-  workspaceId: string;
-  bucket: Bucket;
-  kind: GrantKind;
-  amountNano: bigint;
-  description: string | null;
-  /** The id of the credential that granted them; `system` for a plan's credits. */
-  grantedBy: string;
-}
+import type { Grant, GrantStore } from "./grant-store.ts";
 
 /** The outcome of a grant. */
 type GrantOutcome = "ok" | "exists" | "exists_with_different_fields";

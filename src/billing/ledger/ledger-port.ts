@@ -5,7 +5,7 @@ import type { Month } from "./month.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { ReserveOutcome, ReserveRequest } from "./hold-rule.ts";
 import type { RequestCounts, SettledRequests } from "../allocations/book-request-counts.ts";
-import type { Bucket, TransferKind } from "./transfer.ts";
+import type { Bucket, CreditRequest } from "./transfer.ts";
 
 /** Milliseconds after which `expire` frees a hold. It is longer than any request may run. */
 export const holdLifetimeMs = 2 * 60 * 60 * 1000;
@@ -126,18 +126,6 @@ export interface Posting<Rows extends CommitUnit = CommitUnit> {
 
 /** The posted charge, or a refusal where the hold was posted or voided before. */
 export type PostOutcome = ({ ok: true } & PostedCharge) | { ok: false; reason: "already_settled" };
-
-/** A request to add credits to a bucket. */
-export interface CreditRequest {
-  id: string;
-  workspaceId: string;
-  bucket: Bucket;
-  amountNano: bigint;
-  kind: TransferKind;
-  reference: string | null;
-  /** Returns the rows that are committed together with the transfer. */
-  alongside?: (atMs: number) => CommitUnit["inserts"];
-}
 
 /** A request to take credits out of a bucket. */
 export interface Withdrawal {

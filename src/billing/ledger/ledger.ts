@@ -20,7 +20,6 @@ import {
 } from "./hold-rule.ts";
 import {
   holdLifetimeMs,
-  type CreditRequest,
   type LedgerPort,
   type PostedCharge,
   type Posting,
@@ -36,7 +35,7 @@ import {
   type RequestCounts,
   type SettledRequests,
 } from "../allocations/book-request-counts.ts";
-import { chargeRows, creditUnit, splitOverBuckets } from "./transfer.ts";
+import { chargeRows, creditUnit, splitOverBuckets, type CreditRequest } from "./transfer.ts";
 import { BookPurse } from "./book/book-purse.ts";
 
 interface Hold extends BudgetUse {

@@ -5,8 +5,7 @@ import {
   recordInsert,
 } from "../../platform/storage/commit-queue.ts";
 import type { WorkspaceAccount } from "./book/account-book.ts";
-import type { CreditRequest } from "./ledger-port.ts";
-import type { LedgerTables } from "./ledger-store.ts";
+import type { TransferRow } from "./closed/closed-books.ts";
 
 /**
  * The bucket of credits that a workspace spends first (plan, referral, grants), and that of credits
@@ -40,6 +39,18 @@ export const operatorAccounts = {
 export const bucketAccount = (workspaceId: string, bucket: Bucket): string =>
   `${workspaceId}:${bucket}`;
 
+/** A request to add credits to a bucket. */
+export interface CreditRequest {
+  id: string;
+  workspaceId: string;
+  bucket: Bucket;
+  amountNano: bigint;
+  kind: TransferKind;
+  reference: string | null;
+  /** Returns the rows that are committed together with the transfer. */
+  alongside?: (atMs: number) => CommitUnit["inserts"];
+}
+
 /** One movement of money between two accounts. */
 interface Transfer {
   id: string;
@@ -51,7 +62,7 @@ interface Transfer {
   atMs: number;
 }
 
-const inserted = recordInsert<LedgerTables["transfers"], Transfer>({
+const inserted = recordInsert<TransferRow, Transfer>({
   name: "transfer",
   table: "transfers",
   columns: {

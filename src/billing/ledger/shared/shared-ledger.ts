@@ -11,11 +11,10 @@ import { SharedStateAwayError } from "../../../platform/shared-state/shared-stat
 import type { CommitQueue, CommitUnit } from "../../../platform/storage/commit-queue.ts";
 import { isOverdrawn } from "../../../platform/storage/storage-error.ts";
 import { balanceOf, type AccountBook } from "../book/account-book.ts";
-import { type ChargeParts, chargeRows, creditUnit } from "../transfer.ts";
+import { type ChargeParts, chargeRows, creditUnit, type CreditRequest } from "../transfer.ts";
 import type { ReserveOutcome, ReserveRequest } from "../hold-rule.ts";
 import {
   holdLifetimeMs,
-  type CreditRequest,
   type LedgerPort,
   type PostedCharge,
   type Posting,
