@@ -95,7 +95,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     why: "the contract's models declare parameters, caps and prices by the names of chat",
   },
   "src/inference/routing/candidate.ts": {
-    names: ["max_completion_tokens", "reasoning_effort"],
+    names: ["reasoning_effort"],
     why: "reads what models declare",
   },
   "src/inference/providers/": {
@@ -254,7 +254,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: ["input_schema"],
     why: "records show the schema of a tool under this name",
   },
-  "src/identity/presets/preset.ts": {
+  "src/platform/kernel/models/preset-settings.ts": {
     names: declaredParameters,
     why: "the contract's PresetConfig has the names of chat",
   },

@@ -1,3 +1,4 @@
+import { outputCapNames } from "../../platform/kernel/models/preset-settings.ts";
 import type { ImportPlan } from "./import-plan.ts";
 import type { SourceDocument } from "./source-document.ts";
 import type { SourceNode } from "./source-node.ts";
@@ -19,7 +20,8 @@ const facts = [
 
 /** Fields of presets that have the same names here. */
 const sameFields = [
-  ...["model", "models", "temperature", "max_tokens", "max_completion_tokens", "top_p", "top_k"],
+  ...outputCapNames,
+  ...["model", "models", "temperature", "top_p", "top_k"],
   ...["frequency_penalty", "presence_penalty", "repetition_penalty", "stop", "seed"],
   ...["response_format", "tools", "tool_choice", "reasoning"],
 ];

@@ -1,3 +1,4 @@
+import { outputCapNames } from "../../platform/kernel/models/preset-settings.ts";
 import type { SourceNode } from "./source-node.ts";
 
 /** Parameters of requests that presets set under the same name, with how their value is read. */
@@ -5,7 +6,7 @@ const sameNames: readonly (readonly [string, (part: SourceNode) => unknown])[] =
   ...["temperature", "top_p", "frequency_penalty", "presence_penalty"].map(
     (name) => [name, (part: SourceNode) => part.number()] as const,
   ),
-  ...["max_tokens", "max_completion_tokens", "top_k"].map((name) => [name, count] as const),
+  ...[...outputCapNames, "top_k"].map((name) => [name, count] as const),
   ["seed", (part) => part.number()],
   ...["stop", "response_format"].map((name) => [name, (part: SourceNode) => part.whole()] as const),
 ];

@@ -4,6 +4,7 @@ import {
   type MemberEdits,
   scanMembers,
 } from "../../platform/kernel/json/json-members.ts";
+import type { PresetSettings } from "../../platform/kernel/models/preset-settings.ts";
 import type { PresetDirectory } from "./preset-directory.ts";
 
 /** A JSON object whose fields were checked on input. */
@@ -13,28 +14,12 @@ export type JsonFields = Readonly<Record<string, unknown>>;
  * The settings of a preset, by the names of the contract ("PresetConfig"). Every field may be
  * absent; none is null.
  */
-export interface PresetConfig {
+export interface PresetConfig extends PresetSettings {
   model?: string;
   models?: readonly string[];
   /** Put before the conversation of requests that have no system message. */
   system?: string;
-  temperature?: number;
-  max_tokens?: number;
-  max_completion_tokens?: number;
-  top_p?: number;
-  top_k?: number;
-  frequency_penalty?: number;
-  presence_penalty?: number;
-  repetition_penalty?: number;
-  stop?: string | readonly string[];
-  seed?: number;
-  response_format?: JsonFields;
-  /** In the form of the chat dialect. */
-  tools?: readonly JsonFields[];
-  tool_choice?: string | JsonFields;
   provider?: JsonFields;
-  reasoning?: { effort?: string; max_tokens?: number; exclude?: boolean; enabled?: boolean };
-  stream_options?: JsonFields;
   require_params?: readonly string[];
   /** Tokens. */
   min_context?: number;

@@ -1,3 +1,7 @@
+import type {
+  OutputCapName,
+  PresetSettings,
+} from "../../platform/kernel/models/preset-settings.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import type {
@@ -150,7 +154,7 @@ export interface DialectDeviations {
    * every server obeys: a server ignores a cap under a name that it does not know. `either` leaves
    * the client's own name.
    */
-  maxTokensField?: "max_tokens" | "max_completion_tokens" | "either";
+  maxTokensField?: OutputCapName | "either";
   /**
    * Whether the upstream answers 400 to `stream_options`; usage then comes by itself or not at all.
    */
@@ -373,28 +377,6 @@ export interface UpstreamDialect {
 
 type JsonFields = Readonly<Record<string, unknown>>;
 
-/**
- * The settings of a preset that each dialect writes in its own way, by the names of the contract.
- */
-export interface PresetSettings {
-  temperature?: number;
-  max_tokens?: number;
-  max_completion_tokens?: number;
-  top_p?: number;
-  top_k?: number;
-  frequency_penalty?: number;
-  presence_penalty?: number;
-  repetition_penalty?: number;
-  stop?: string | readonly string[];
-  seed?: number;
-  response_format?: JsonFields;
-  /** In the form of chat. */
-  tools?: readonly JsonFields[];
-  tool_choice?: string | JsonFields;
-  reasoning?: { effort?: string; max_tokens?: number; exclude?: boolean; enabled?: boolean };
-  stream_options?: JsonFields;
-}
-
 /** Functions that write the settings of a preset in one client dialect. Pure. */
 export interface PresetFields {
   /**
@@ -434,12 +416,6 @@ export function unlessSet(offered: JsonFields, body: JsonFields): JsonFields {
     ),
   );
 }
-
-/** Returns the preset's output cap under either of its two names; the newer one wins. */
-export const outputBound = ({
-  max_completion_tokens: newer,
-  max_tokens: older,
-}: PresetSettings): number | undefined => newer ?? older;
 
 /** A preset's reasoning setting: off, an effort, or a budget in tokens. */
 interface PresetEffort {

@@ -1,3 +1,4 @@
+import { outputCapNames } from "../../platform/kernel/models/preset-settings.ts";
 import {
   heldMedia,
   type MediaUse,
@@ -329,13 +330,15 @@ export function namesProvider(
   return wanted === slug || wanted === displayName;
 }
 
+const [outputCap, formerOutputCap] = outputCapNames;
+
 /**
  * Parameters with two names, such as OpenAI's current and former ones. A route that declares one of
  * them accepts the other.
  */
 const otherName: Readonly<Record<string, string>> = {
-  max_tokens: "max_completion_tokens",
-  max_completion_tokens: "max_tokens",
+  [outputCap]: formerOutputCap,
+  [formerOutputCap]: outputCap,
   reasoning: "reasoning_effort",
   reasoning_effort: "reasoning",
 };

@@ -1,13 +1,15 @@
 import {
+  outputBound,
+  type PresetSettings,
+} from "../../../platform/kernel/models/preset-settings.ts";
+import {
   chosenFunction,
   functionOf,
   isAbsent,
-  outputBound,
   presetEffort,
   presetTools,
   unlessSet,
   type PresetFields,
-  type PresetSettings,
 } from "../dialect.ts";
 import { budgetTokensMin, budgetWithin } from "../shared/passthrough.ts";
 import { asObject } from "../shared/wire-fields.ts";

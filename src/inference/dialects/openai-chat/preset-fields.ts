@@ -1,3 +1,4 @@
+import type { PresetSettings } from "../../../platform/kernel/models/preset-settings.ts";
 import {
   isAbsent,
   presetEffort,
@@ -5,7 +6,6 @@ import {
   saysEffort,
   unlessSet,
   type PresetFields,
-  type PresetSettings,
 } from "../dialect.ts";
 import { asObject } from "../shared/wire-fields.ts";
 import { presetCap } from "../shared/output-cap.ts";

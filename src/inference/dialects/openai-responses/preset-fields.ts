@@ -1,14 +1,16 @@
 import {
+  outputBound,
+  type PresetSettings,
+} from "../../../platform/kernel/models/preset-settings.ts";
+import {
   chosenFunction,
   functionOf,
   isAbsent,
-  outputBound,
   presetEffort,
   presetTools,
   saysEffort,
   unlessSet,
   type PresetFields,
-  type PresetSettings,
 } from "../dialect.ts";
 import { asObject } from "../shared/wire-fields.ts";
 

@@ -1,23 +1,24 @@
-import { isAbsent, outputBound, type DialectDeviations, type PresetSettings } from "../dialect.ts";
-
-/** The names of the output cap: OpenAI's present one, which decides, and its former one. */
-const capNames = ["max_completion_tokens", "max_tokens"] as const;
+import {
+  type OutputCapName,
+  outputBound,
+  outputCapNames,
+  type PresetSettings,
+} from "../../../platform/kernel/models/preset-settings.ts";
+import { isAbsent, type DialectDeviations } from "../dialect.ts";
 
 /** The members of requests that cap the output, in any dialect that has them at the top. */
-export const capFields: readonly string[] = [...capNames, "max_output_tokens"];
-
-type CapName = (typeof capNames)[number];
+export const capFields: readonly string[] = [...outputCapNames, "max_output_tokens"];
 
 /** Returns the output cap of a request, whose members `read` returns; undefined without any. */
-export const capOf = <Value>(read: (name: CapName) => Value | undefined): Value | undefined =>
+export const capOf = <Value>(read: (name: OutputCapName) => Value | undefined): Value | undefined =>
   read("max_completion_tokens") ?? read("max_tokens");
 
 /** Returns the name under which an upstream is sent a cap that its client did not name. */
-const capNameFor = ({ maxTokensField: field }: DialectDeviations): CapName =>
+const capNameFor = ({ maxTokensField: field }: DialectDeviations): OutputCapName =>
   field === "max_completion_tokens" ? field : "max_tokens";
 
 /** Returns the name of a cap that was translated; an upstream of both names gets the present one. */
-export const translatedCapName = (deviations: DialectDeviations): CapName =>
+export const translatedCapName = (deviations: DialectDeviations): OutputCapName =>
   deviations.maxTokensField === "either" ? "max_completion_tokens" : capNameFor(deviations);
 
 /**
@@ -27,10 +28,10 @@ export const translatedCapName = (deviations: DialectDeviations): CapName =>
 export function presetCap(
   settings: PresetSettings,
   body: Readonly<Record<string, unknown>>,
-): { readonly [Name in CapName]?: number } {
+): { readonly [Name in OutputCapName]?: number } {
   const cap = outputBound(settings);
-  if (cap === undefined || capNames.some((name) => !isAbsent(body[name]))) return {};
-  const name = capNames.find((each) => settings[each] !== undefined) ?? "max_tokens";
+  if (cap === undefined || outputCapNames.some((name) => !isAbsent(body[name]))) return {};
+  const name = outputCapNames.find((each) => settings[each] !== undefined) ?? "max_tokens";
   return { [name]: cap };
 }
 
@@ -58,7 +59,7 @@ export function fitCap(
     edits.set(known, String(asked));
   }
   if (outputCap === undefined) return;
-  const sent = capNames.flatMap((name) => {
+  const sent = outputCapNames.flatMap((name) => {
     const text = edits.has(name) ? edits.get(name) : numberText(body[name]);
     return text === undefined ? [] : [{ name, text }];
   });
