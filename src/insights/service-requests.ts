@@ -152,7 +152,8 @@ export class ServiceRequests {
       workspaceIds === undefined ? sql`1 = 1` : sql`id in (${sql.join(workspaceIds)})`
     }) as owners`;
     const unfinished = isUnfinished(filter) ? sql`status <> 'completed' and` : sql``;
-    const condition = sql`${unfinished} workspace_id = owner_id and id >= ${low} and id < ${end} and ${conditionOf(filter, this.source.kind)}`;
+    const wanted = conditionOf(filter, this.source.kind);
+    const condition = sql`${unfinished} workspace_id = owner_id and id >= ${low} and id < ${end} and ${wanted}`;
     // Both forms make the planner go from the workspaces to their records.
     return this.source.kind === "sqlite"
       ? sql`select ${columns} from ${owners} cross join generations ${
