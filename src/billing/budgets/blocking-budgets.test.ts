@@ -27,6 +27,36 @@ const budget: Budget = {
   updatedAtMs: null,
 };
 
+test("a request pays what it held, although a budget was made while it ran", async () => {
+  const blocking = new BlockingBudgets();
+  const budgets = new BudgetCounters({ blocking, spentBy: () => Promise.resolve(0n) });
+  const book = new AccountBook();
+  const ledger = new Ledger({ book, commits: new MemoryCommits(), clock, budgets });
+  book.workspace("ws").topupNano = 1_000n;
+  const tags = (): string[] =>
+    budgetTags({ keyIds: ["key"], userId: "usr", models: [], providers: [] });
+  const hold = (holdId: string): ReserveOutcome =>
+    ledger.reserve({
+      holdId,
+      workspaceId: "ws",
+      keyId: "key",
+      keyLimit: null,
+      ceilingNano: 100n,
+      tags,
+    });
+  hold("first");
+  hold("second");
+  const all: Budget = { ...budget, scope: "workspace", subject: null, limitNano: 30n };
+  await ledger.watch(all);
+  blocking.put(all);
+  const post = (holdId: string, amountNano: bigint) =>
+    ledger.post({ holdId, amountNano, tags, alongside: () => ({ inserts: [], adds: [] }) }).durable;
+  expect(await post("first", 90n)).toMatchObject({ chargedNano: 90n, uncollectedNano: 0n });
+  // Beyond the hold the budget bounds it.
+  expect(await post("second", 130n)).toMatchObject({ chargedNano: 100n, uncollectedNano: 30n });
+  expect(hold("third")).toMatchObject({ ok: false, reason: "budget" });
+});
+
 test.each([
   ["in UTC", null],
   ["in a time zone", "Asia/Kathmandu"],

@@ -195,11 +195,8 @@ export class Ledger implements LedgerPort {
     const account = this.book.workspace(hold.workspaceId);
     const balanceNano = balanceOf(account);
     const use = { workspaceId: hold.workspaceId, tags: request.tags ?? noTags, day: hold.day };
-    // Holds of other requests are reserved for those. Beyond its own hold, a charge may only use
-    // the free amount of the balance and the limits.
-    const mostNano = this.boundOf(account, hold.keys, use).freeNano;
-    const chargedNano =
-      request.amountNano < mostNano ? request.amountNano : mostNano < 0n ? 0n : mostNano;
+    const mostNano = this.mostOf(account, hold, use);
+    const chargedNano = request.amountNano < mostNano ? request.amountNano : mostNano;
     const posted: PostedCharge = {
       chargedNano,
       uncollectedNano: request.amountNano - chargedNano,
@@ -362,6 +359,19 @@ export class Ledger implements LedgerPort {
         } satisfies Bound);
     }
     return bound;
+  }
+
+  /**
+   * Returns the most that a request may be charged, whose hold is freed. Holds of other requests are
+   * reserved for those. Up to its own hold a charge is covered, although a budget or a plan was made
+   * or lowered since; beyond it, a charge may only use the free amount of the balance and the limits.
+   */
+  private mostOf(account: WorkspaceAccount, { keys, heldNano }: Hold, use: BudgetUse): bigint {
+    const { freeNano } = this.boundOf(account, keys, use);
+    const availableNano = availableOf(account);
+    const coveredNano = heldNano < availableNano ? heldNano : availableNano;
+    const mostNano = freeNano > coveredNano ? freeNano : coveredNano;
+    return mostNano > 0n ? mostNano : 0n;
   }
 
   /**

@@ -113,4 +113,11 @@ describe.skipIf(!hasRedis)(`the scripts of the shared ledger${redisMissing}`, ()
     await reserve("h1", 40);
     expect(await post("h1", 90)).toMatchObject({ 0: "ok", 2: "0", 3: "0" });
   });
+
+  test("post charges what was held, and beyond it only what the limits leave", async () => {
+    await seed(0, 1_000);
+    await reserve("h1", 80);
+    const charged = await run("post", "h1", hour, 90, 0, ...keyValues(10), "0", "");
+    expect(charged).toMatchObject({ 0: "ok", 2: "0", 3: "920" });
+  });
 });

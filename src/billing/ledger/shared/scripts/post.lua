@@ -5,9 +5,12 @@ local absent = missing({keys[1], keys[5]}, budgets)
 if absent then return absent end
 local before = redis.call('HGET', C, id)
 if not before then
-  dropHold(id)
+  local held = dropHold(id)
   look({keys[1], keys[5]})
-  local charged = math.max(0, math.min(amount, (bound(keys, hour, false, budgets))))
+  -- Its own hold covers a charge, although a budget or a plan was made or lowered since.
+  local covered = math.min(held and tonumber(held[1]) or 0, figures.m + figures.t - figures.held)
+  local most = math.max(covered, (bound(keys, hour, false, budgets)))
+  local charged = math.max(0, math.min(amount, most))
   local monthly = math.min(charged, math.max(field(W, 'm'), 0))
   local parts = {text(monthly), text(charged - monthly), keys[1], keys[5], ARGV[9], ARGV[7], ARGV[18], ARGV[19]}
   book(id, parts)
