@@ -1,3 +1,4 @@
+import { runLifetimeMsMax } from "../../identity/keys/run.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import type { NewRun } from "./run-editor.ts";
@@ -16,8 +17,16 @@ const wrong = (problem: string): GatewayError =>
 /** Returns a parameter as a number above 0. Throws `bad_request`. */
 function positive(name: string, text: string, isInteger: boolean): number {
   const value = Number(text);
-  if (Number.isFinite(value) && value > 0 && (!isInteger || Number.isInteger(value))) return value;
+  const isNumber = isInteger ? Number.isSafeInteger(value) : Number.isFinite(value);
+  if (isNumber && value > 0) return value;
   throw wrong(`${name} must be a number above 0`);
+}
+
+/** Returns the milliseconds of a lifetime in seconds. Throws `bad_request`. */
+function lifetimeMs(name: string, text: string): number {
+  const ms = positive(name, text, true) * 1000;
+  if (ms <= runLifetimeMsMax) return ms;
+  throw wrong(`${name} must be at most ${runLifetimeMsMax / 1000}`);
 }
 
 /**
@@ -44,7 +53,7 @@ export function joinedRun(text: string): NewRun {
       positive(key, value, false);
       wanted.limitNano = nanoFromUsd(value);
     } else if (key === "max_requests") wanted.maxRequests = positive(key, value, true);
-    else if (key === "expires_in") wanted.expiresInMs = positive(key, value, true) * 1000;
+    else if (key === "expires_in") wanted.expiresInMs = lifetimeMs(key, value);
     else throw wrong(`there is no parameter ${key}; it takes limit, max_requests and expires_in`);
   }
   return wanted;

@@ -100,6 +100,8 @@ export interface RunListQuery {
   ownerId?: string | undefined;
   /** The key in whose trees the runs are; absent means any. */
   rootId?: string | undefined;
+  /** The run that the runs are in, which is one of them; absent means any. */
+  withinId?: string | undefined;
   /** The id after which the page begins. */
   beforeId?: string | undefined;
   limit: number;
@@ -259,13 +261,31 @@ export class RunStore {
   }
 
   /** Returns a page of runs, newest first. */
-  async list({ workspaceId, ownerId, rootId, beforeId, limit }: RunListQuery): Promise<Run[]> {
+  async list({
+    workspaceId,
+    ownerId,
+    rootId,
+    withinId,
+    beforeId,
+    limit,
+  }: RunListQuery): Promise<Run[]> {
     let query = this.database
       .selectFrom("runs")
       .selectAll()
       .where("workspace_id", "=", workspaceId);
     if (ownerId !== undefined) query = query.where("owner_id", "=", ownerId);
     if (rootId !== undefined) query = query.where("root_id", "=", rootId);
+    if (withinId !== undefined)
+      query = query.where(
+        sql<boolean>`id in (
+          with recursive tree(id) as (
+            select id from runs where id = ${withinId}
+            union all
+            select runs.id from runs join tree on runs.owner_id = tree.id
+          )
+          select id from tree
+        )`,
+      );
     if (beforeId !== undefined) query = query.where("id", "<", beforeId);
     const rows = await query.orderBy("id", "desc").limit(limit).execute();
     return rows.map(fromRow);

@@ -5,6 +5,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
+import { plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   pageResponse,
@@ -32,7 +33,7 @@ const parametersSchema = z.object({
     .describe("Redirect address of the code: https, or http on a loopback address."),
   code_challenge: z.string().regex(pkcePattern).describe("PKCE challenge (RFC 7636)."),
   code_challenge_method: z.enum(["S256", "plain"]).default("S256"),
-  key_label: z.string().trim().max(200).optional(),
+  key_label: plainText(200).trim().optional(),
   limit: z.coerce
     .number()
     .nonnegative()

@@ -30,6 +30,7 @@ const bounds = fc.record({
   allowedModels: someModels,
   rateLimitPerMinute: perMinute,
   tokensPerMinute: perMinute,
+  runLimitNano: limitNano,
 });
 
 const asked = fc.record(
@@ -40,6 +41,7 @@ const asked = fc.record(
     expires_at: momentMs.map((atMs) => (atMs === null ? null : new Date(atMs).toISOString())),
     rate_limit: perMinute,
     tpm: perMinute,
+    run_limit: orNull(fc.integer({ min: 0, max: 9_000 }).map((milli) => milli / 1_000)),
   },
   { requiredKeys: [] },
 );
@@ -58,6 +60,7 @@ const widerThan = (parent: LlmKey, key: NewLlmKey): string[] => [
   ...(atMost(key.expiresAtMs, parent.expiresAtMs) ? [] : ["expires_at"]),
   ...(atMost(key.rateLimitPerMinute, parent.rateLimitPerMinute) ? [] : ["rate_limit"]),
   ...(atMost(key.tokensPerMinute, parent.tokensPerMinute) ? [] : ["tpm"]),
+  ...(atMost(key.runLimitNano, parent.runLimitNano ?? null) ? [] : ["run_limit"]),
   ...(isWithin(key.allowedModels, parent.allowedModels) ? [] : ["allowed_models"]),
   ...(JSON.stringify(key.allowedEndpoints ?? null) === JSON.stringify(parent.allowedEndpoints)
     ? []

@@ -18,9 +18,10 @@ import {
   forSessions,
   momentField,
   neverCached,
+  plainText,
   sessionOf,
 } from "../account/account-fields.ts";
-import { childFields } from "../keys/child-keys.ts";
+import { assertMakesKeys, childFields } from "../keys/child-keys.ts";
 import { inferenceEndpoints } from "../keys/inference-endpoints.ts";
 import { limitField, limitResetField } from "../keys/llm-key-object.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -45,12 +46,7 @@ const codeSchema = z.looseObject({
     .regex(pkcePattern, verifierProblem),
   code_challenge_method: methodField.default("S256"),
   expires_at: momentField.nullish().describe("When the new key expires."),
-  key_label: z
-    .string()
-    .trim()
-    .max(...atMost(200))
-    .nullish()
-    .describe("Name of the new key."),
+  key_label: plainText(200).trim().nullish().describe("Name of the new key."),
   limit: limitField.nullish().describe("Spending limit of the new key, in USD."),
   usage_limit_type: limitResetField.nullish().describe("Window of the limit."),
 });
@@ -141,12 +137,7 @@ export const createAuthorizationCode = defineEndpoint({
   async handle(context, deps: Pick<Dependencies, "consent" | "endpointPaths" | "clock">) {
     const { key: parent, workspace } = context.caller;
     const url = callbackOf(context.body.callback_url);
-    if (parent.parentKeyId !== undefined) {
-      throw new GatewayError(
-        "forbidden",
-        "This key was made by another LLM key and makes none itself. Ask with that one.",
-      );
-    }
+    assertMakesKeys(parent);
     const fields = mintedFields(parent, context.body, deps);
     const issued = await deps.consent.codes.issue({
       purpose: "mint",
@@ -221,6 +212,7 @@ export function childOf(parent: LlmKey, { terms, workspaceId }: AuthorizationCod
     expiresAtMs: least(terms.expiresAtMs, parent.expiresAtMs),
     rateLimitPerMinute: parent.rateLimitPerMinute,
     tokensPerMinute: parent.tokensPerMinute,
+    runLimitNano: parent.runLimitNano ?? null,
     allowedEndpoints: parent.allowedEndpoints,
     allowedTools: parent.allowedTools ?? null,
     includeByokInLimit: parent.includeByokInLimit,

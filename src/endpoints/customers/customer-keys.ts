@@ -3,6 +3,7 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { creatorIdOf } from "../../identity/keys/caller.ts";
 import { neverCached, workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { assertNoApp } from "../keys/child-keys.ts";
 import {
   keyObject,
   keyObjects,
@@ -23,10 +24,11 @@ export const createCustomerKey = defineEndpoint({
   summary: "Create an LLM key of a customer.",
   description:
     "All that the key does counts towards the customer's plan, whichever customer its requests name. It has limits of its own as " +
-    "every key; the keys and runs that it opens belong to the customer too.",
+    "every key; the keys and runs that it opens belong to the customer too. Connected apps create none.",
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
+    assertNoApp(context.caller);
     const customer = await customerOfPath(context, deps);
     assertNoRights(context.body.operator);
     const fields = newKeyFieldsOf(context.body, {

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
-import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key-store.ts";
+import type { KeyConnection, LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key-store.ts";
+import { isRunId } from "../../identity/keys/run.ts";
+import { coversScope } from "../../identity/keys/scopes.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
@@ -203,6 +205,25 @@ export function assertRoomForChild(
   throw new GatewayError("conflict", message);
 }
 
+/** Throws `forbidden` for the key of a run, and for one that another key made: they make none. */
+export function assertMakesKeys({ id, parentKeyId }: LlmKey): void {
+  if (parentKeyId === undefined && !isRunId(id)) return;
+  throw new GatewayError(
+    "forbidden",
+    "This key was made by another LLM key and makes none itself. Ask with that one.",
+  );
+}
+
+/** Throws `insufficient_scope` for an app without inference, which obtains no key for it. */
+export function assertGrantsInference({ scopes }: KeyConnection): void {
+  if (coversScope(scopes, "inference")) return;
+  throw new GatewayError(
+    "insufficient_scope",
+    "This app was not granted inference, so it creates no keys for it. Connect it again.",
+    { metadata: { required_scope: "inference", granted_scopes: [...scopes] } },
+  );
+}
+
 /** Creates a key within the limits of the calling one. Its secret is shown only in this answer. */
 export const createChildKey = defineEndpoint({
   ...shared,
@@ -229,12 +250,7 @@ async function answerChild(
   deps: KeyObjectServices & Pick<Dependencies, "llmKeyMinter">,
   parent: LlmKey,
 ): Promise<Answer> {
-  if (parent.parentKeyId !== undefined) {
-    throw new GatewayError(
-      "forbidden",
-      "This key was made by another LLM key and makes none itself. Ask with that one.",
-    );
-  }
+  assertMakesKeys(parent);
   assertRoomForChild(deps, parent);
   assertTeamOfParent(context.body, parent);
   const { secret, key } = await deps.llmKeyMinter.mint(
@@ -249,20 +265,21 @@ async function answerChild(
   return context.json({ key: secret, data }, { headers: neverCached });
 }
 
-/**
- * Returns the key whose hash is named. A connected app creates keys only within its own cap. Throws
- * `forbidden` and `not_found`.
- */
+/** Throws `forbidden` for a connected app, which creates keys only within its own cap. */
+export function assertNoApp({ kind }: AccountCaller): void {
+  if (kind !== "connection") return;
+  throw new GatewayError(
+    "forbidden",
+    "Connected apps create keys within their own limits: with POST /keys.",
+  );
+}
+
+/** Returns the key whose hash is named. Throws `forbidden` and `not_found`. */
 function parentOf(
   context: RequestContext<unknown, AccountCaller>,
   { llmKeyEditor }: Pick<Dependencies, "llmKeyEditor">,
 ): LlmKey {
-  if (context.caller.kind === "connection") {
-    throw new GatewayError(
-      "forbidden",
-      "Connected apps create keys within their own limits: with POST /keys.",
-    );
-  }
+  assertNoApp(context.caller);
   const parent = llmKeyEditor.find({
     workspaceId: workspaceOf(context).id,
     hash: context.param("hash"),

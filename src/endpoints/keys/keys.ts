@@ -8,7 +8,6 @@ import type { RequestHeaders } from "../../http/served-request.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import type { LlmKeyReference, NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
 import type { LlmKey, LlmKeyChanges } from "../../identity/keys/llm-key-store.ts";
-import { coversScope } from "../../identity/keys/scopes.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
@@ -25,7 +24,13 @@ import {
   timeRank,
   type ListOrder,
 } from "../account/account-fields.ts";
-import { assertRoomForChild, assertTeamOfParent, assertWithin, childFields } from "./child-keys.ts";
+import {
+  assertGrantsInference,
+  assertRoomForChild,
+  assertTeamOfParent,
+  assertWithin,
+  childFields,
+} from "./child-keys.ts";
 import { inferenceEndpoints } from "./inference-endpoints.ts";
 import { assertMayHold, assertMayMove, teamIdOf } from "./key-team.ts";
 import { givingOperator, holderOf, rightsAfterChange, tellRights } from "./operator-rights.ts";
@@ -92,15 +97,7 @@ function fieldsOf(
       ...(body.team_id !== undefined && { teamId: teamIdOf(body.team_id, caller, deps) }),
     };
   }
-  if (!coversScope(caller.connection.scopes, "inference")) {
-    throw new GatewayError(
-      "insufficient_scope",
-      "This app was not granted inference, so it creates no keys for it. Connect it again.",
-      {
-        metadata: { required_scope: "inference", granted_scopes: [...caller.connection.scopes] },
-      },
-    );
-  }
+  assertGrantsInference(caller.connection);
   assertRoomForChild(deps, caller.key);
   assertTeamOfParent(body, caller.key);
   return childFields(caller.key, { body, ...parts });

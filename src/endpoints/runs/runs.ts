@@ -4,9 +4,10 @@ import type { NewRun, RunOpener } from "../../billing/runs/run-editor.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
+import type { KeyConnection } from "../../identity/keys/llm-key-store.ts";
 import type { Run } from "../../identity/keys/run.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { nanoFromUsd } from "../../platform/kernel/money.ts";
+import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import {
   accountBodyBytesMax,
   nameField,
@@ -15,6 +16,7 @@ import {
   unknownCursor,
 } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { assertGrantsInference } from "../keys/child-keys.ts";
 import { assertBoundToNoTeam } from "../keys/key-team.ts";
 import { limitField } from "../keys/llm-key-object.ts";
 import { degradeSchema, loopGuardSchema, runObject, runObjects, runSchema } from "./run-object.ts";
@@ -97,6 +99,12 @@ async function runOf(
   throw new GatewayError("not_found", "There is no run with this id. GET /runs lists them.");
 }
 
+/** Returns the connected app that calls; undefined for other callers. */
+function connectionOf(caller: RunOpener): KeyConnection | undefined {
+  if (caller.kind === "connection") return caller.connection;
+  return caller.kind === "llm-key" ? caller.key.connection : undefined;
+}
+
 /** Opens a run. The secret of its key is shown only in this answer. */
 export const createRun = defineEndpoint({
   ...shared,
@@ -118,6 +126,8 @@ export const createRun = defineEndpoint({
   ) {
     const caller: RunOpener = context.caller;
     if (caller.kind === "session") await assertBoundToNoTeam(caller, deps);
+    const connection = connectionOf(caller);
+    if (connection !== undefined) assertGrantsInference(connection);
     const { run, secret } = await deps.runs.editor.open(caller, newRunOf(context.body));
     context.changed = run.id;
     return context.json(
@@ -150,7 +160,8 @@ export const listRuns = defineEndpoint({
   method: "GET",
   path: "/runs",
   summary: "List runs, newest first.",
-  description: "An LLM key lists the runs that began with it; the key of a run those in its tree.",
+  description:
+    "An LLM key lists the runs that began with it; the key of a run lists the run and those in it.",
   query: documentedQuery,
   response: () =>
     z.object({ object: z.literal("list"), data: z.array(runSchema()), ...placeFields() }),
@@ -163,12 +174,10 @@ export const listRuns = defineEndpoint({
     if (cursor !== undefined && !/^run_[0-9a-f]{32}$/.test(cursor)) throw unknownCursor();
     const { caller } = context;
     const isKey = caller.kind === "llm-key" || caller.kind === "connection";
-    const rootId = isKey
-      ? caller.kind === "llm-key" && caller.run !== undefined
-        ? caller.run.rootId
-        : caller.key.id
-      : undefined;
-    const query = { workspaceId: caller.workspace.id, rootId, ownerId };
+    const own = caller.kind === "llm-key" ? caller.run : undefined;
+    const within =
+      own === undefined ? { rootId: isKey ? caller.key.id : undefined } : { withinId: own.id };
+    const query = { workspaceId: caller.workspace.id, ownerId, ...within };
     const found = await deps.runs.store.list({ ...query, beforeId: cursor, limit: limit + 1 });
     const page = found.slice(0, limit);
     return context.json({
@@ -217,6 +226,22 @@ function assertMayAdd({ caller }: RequestContext<unknown, LlmKeyCaller | Account
   );
 }
 
+/** Throws where a key would raise the limit of a run beyond the `run_limit` of the key that opened it. */
+function assertWithinRunLimit(
+  { caller }: RequestContext<unknown, LlmKeyCaller | AccountCaller>,
+  { ownerId }: Run,
+  { limitNano, directory }: { limitNano: bigint } & Pick<Dependencies, "directory">,
+): void {
+  if (caller.kind !== "llm-key" && caller.kind !== "connection") return;
+  const mostNano = directory.llmKeyById(ownerId)?.runLimitNano ?? null;
+  if (mostNano === null || limitNano <= mostNano) return;
+  throw new GatewayError(
+    "bad_request",
+    `limit: must stay within the run_limit of the key that opened it: ${usdFromNano(mostNano)} USD`,
+    { param: "limit" },
+  );
+}
+
 /** Changes a run: its limit, or whether it serves requests. */
 export const changeRun = defineEndpoint({
   ...shared,
@@ -235,7 +260,11 @@ export const changeRun = defineEndpoint({
     if (status !== "ended") assertMayAdd(context, run);
     const { editor } = deps.runs;
     context.changed = run.id;
-    if (limit !== undefined) run = await editor.setLimit(run, nanoFromUsd(limit) ?? 0n);
+    if (limit !== undefined) {
+      const limitNano = nanoFromUsd(limit) ?? 0n;
+      assertWithinRunLimit(context, run, { limitNano, directory: deps.directory });
+      run = await editor.setLimit(run, limitNano);
+    }
     if (status === "ended") run = await editor.end(run);
     else if (status !== undefined && run.paused !== (status === "paused"))
       run = await editor.setPaused(run, status === "paused");

@@ -197,6 +197,14 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
       { name: "tests", limit: 0.05, requests: 8, spent: 8 * chargeUsd },
     ]);
     expect((await chat(key, { "x-service-run": "more; limit=0.2" })).status).toBe(400);
+    for (const bound of ["max_requests=1e300", "expires_in=2592001"])
+      expect((await chat(key, { "x-service-run": `odd; ${bound}` })).status).toBe(400);
+    // Only people and management keys raise a run beyond it.
+    const path = `/runs/${textAt(listAt(list, "data")[0], "id")}`;
+    const raised = await workspaces.as(key)("PATCH", path, { limit: 0.2 });
+    expect([raised.status, at(await raised.json(), "error.param")]).toEqual([400, "limit"]);
+    expect((await workspaces.as(key)("PATCH", path, { limit: 0.1 })).status).toBe(200);
+    expect((await workspaces.own("PATCH", path, { limit: 0.2 })).status).toBe(200);
     const opened = await chat(key, { "x-service-run": "more" });
     expect([opened.status, opened.headers.get("x-service-run-remaining")]).toEqual([
       200,
@@ -220,7 +228,15 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
       200,
       "0.009984",
     ]);
-    expect((await open(textAt(run, "key"), { limit: 0.005 })).id).toStartWith("run_");
+    const { id } = await open(textAt(run, "key"), { limit: 0.005 });
+    expect(id).toStartWith("run_");
+    // Its key sees the run and those in it, and none of what others opened.
+    await workspaces.own("POST", "/runs", { name: "by another person", limit: 0.01 });
+    const seen: unknown = await (await workspaces.as(textAt(run, "key"))("GET", "/runs")).json();
+    expect(listAt(seen, "data").map((each) => at(each, "id"))).toEqual([
+      id,
+      textAt(run, "data.id"),
+    ]);
   });
 
   test("counts in the usage of its key, and answers for itself", async () => {
@@ -234,6 +250,10 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     ).json();
     expect(key).toMatchObject({ real_usage: chargeUsd, usage: chargeUsd, limit_remaining: 0.5 });
     expect(await show(run.secret, "self")).toMatchObject({ id: run.id, spent: chargeUsd });
+    const asRun = workspaces.as(run.secret);
+    expect((await asRun("POST", "/key/children", { name: "child" })).status).toBe(403);
+    const code = { callback_url: "https://app.example/", code_challenge: "c".repeat(43) };
+    expect((await asRun("POST", "/auth/keys/code", code)).status).toBe(403);
     const rows: unknown = await (
       await workspaces.own("GET", `/analytics/generations?key_id=${run.id}`)
     ).json();

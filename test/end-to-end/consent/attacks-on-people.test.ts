@@ -144,6 +144,10 @@ describe.each(engines)("attacks on people who give consent, on %s", (_, freshUrl
           status,
         ]);
       }
+      // A key for a customer is no way around the cap.
+      await people.owner.json("POST", "/customers", { external_id: "shop" });
+      const sold = await asked(secret, "POST", "/customers/shop/keys", { name: "uncapped" });
+      expect(sold.status).toBe(403);
       const rows = await people
         .gateway()
         .app.storage.database.withTables<{ llm_keys: { id: string; hash: string } }>()
@@ -174,6 +178,7 @@ describe.each(engines)("attacks on people who give consent, on %s", (_, freshUrl
       });
       const secret = textAt(tokens, "access_token");
       expect((await asked(secret, "POST", "/keys", { name: "child" })).status).toBe(403);
+      expect((await asked(secret, "POST", "/runs", { name: "r", limit: 0.1 })).status).toBe(403);
       const body = { callback_url: "https://app.example/", code_challenge: challenge };
       expect((await asked(secret, "POST", "/auth/keys/code", body)).status).toBe(403);
       expect((await asked(secret, "POST", "/key/children", { name: "child" })).status).toBe(403);
