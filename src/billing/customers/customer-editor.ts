@@ -94,6 +94,8 @@ export class CustomerEditor {
     return this.mutex.run(customer.id, async () => {
       const { store, book, onChange } = this.options;
       const current = await this.find(customer);
+      // One that a request named just now is in memory alone.
+      await store.insertUnknown([current]);
       const credit: CustomerCredit = { ...this.creditOf(customer), amountNano, note };
       const changed = await store.addCredit(credit);
       if (changed === undefined)

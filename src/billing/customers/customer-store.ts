@@ -218,10 +218,20 @@ export class CustomerStore {
       .execute();
   }
 
+  /** Removes a customer with its plan and its credits, so that one that follows begins without. */
   async remove(id: string, nowMs: number): Promise<void> {
     await this.database
       .updateTable("customers")
-      .set({ removed_at_ms: nowMs, updated_at_ms: nowMs })
+      .set(({ ref }) => ({
+        name: ref("external_id"),
+        email: null,
+        plan: null,
+        credits_nano: 0,
+        suspended: 0,
+        stripe_customer_id: null,
+        removed_at_ms: nowMs,
+        updated_at_ms: nowMs,
+      }))
       .where("id", "=", id)
       .execute();
   }

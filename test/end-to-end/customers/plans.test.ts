@@ -98,6 +98,32 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
     expect((await chat(undefined)).status).toBe(200);
   });
 
+  test("credits are added to a customer that a request named just now", async () => {
+    const [key] = listAt(await own("GET", "/keys"), "data");
+    // It is in memory before it is written.
+    const { customers } = workspaces.gateway().app.ledger;
+    customers?.shareOf(textAt(key, "workspace_id"), { externalId: "new", models: [] });
+    const added = await own("POST", "/customers/new/credits", { amount: 2 });
+    expect(at(added, "data.amount")).toBe(2);
+    expect(listAt(await own("GET", "/customers/new/credits"), "data")).toHaveLength(1);
+    await own("DELETE", "/customers/new");
+  });
+
+  test("one that follows a removed customer begins without its plan and its credits", async () => {
+    const plan = { type: "prepaid" };
+    await own("POST", "/customers", { external_id: "again", name: "Again", plan });
+    await own("POST", "/customers/again/credits", { amount: 3 });
+    await own("DELETE", "/customers/again");
+    // The rule creates it with the first request.
+    expect((await chat("again")).status).toBe(200);
+    const fresh = { has_own_plan: false, limit: ruleUsd, credits: 0, name: "again" };
+    expect(await own("GET", "/customers/again")).toMatchObject(fresh);
+    await own("DELETE", "/customers/again");
+    await own("POST", "/customers", { external_id: "again", name: "Again", plan });
+    expect(await own("GET", "/customers/again")).toMatchObject({ limit: 0, credits: 0 });
+    await own("DELETE", "/customers/again");
+  });
+
   test("a markup by model is priced exactly, and bounds at the price", async () => {
     const made = await own("POST", "/customers", {
       external_id: "shop",
