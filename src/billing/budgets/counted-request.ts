@@ -70,7 +70,10 @@ function sendersOf(
         ? (customerOfKey(caller) ?? customer)
         : metadata?.[scope.slice("tag:".length)];
     const isValue = typeof value === "string" || typeof value === "number";
-    return isValue && value !== "" ? [{ scope, subject: String(value).slice(0, 200) }] : [];
+    // Half a character, such as a cut one, cannot be written into the name of a sum.
+    return isValue && value !== ""
+      ? [{ scope, subject: String(value).slice(0, 200).toWellFormed() }]
+      : [];
   });
   return team === undefined ? named : [{ scope: "team", subject: team }, ...named];
 }

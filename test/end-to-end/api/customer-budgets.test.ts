@@ -89,6 +89,8 @@ describe.each(engines)("budgets of customers and tags on %s", (_, freshUrl) => {
     expect((await chat({ metadata: { team: "blue" } })).status).toBe(200);
     expect((await chat({ metadata: { team: "red" } })).status).toBe(402);
     expect((await chat({ metadata: { other: "red" } })).status).toBe(200);
+    for (const team of [`${"x".repeat(199)}\u{1f600}`, "\ud800"])
+      expect((await chat({ metadata: { team } })).status).toBe(200);
   });
 
   test("refuses a star for what is not said by requests", async () => {
