@@ -121,7 +121,8 @@ export class Recovery {
   }
 
   /**
-   * Sets another password by a link, and ends every session and every other link to choose one.
+   * Sets another password by a link, and ends every session, every other link to choose one, and a
+   * change of the address that waits for its confirmation: someone else may have asked for it.
    * Throws `forbidden`.
    */
   async reset(token: string, password: string): Promise<void> {
@@ -135,6 +136,11 @@ export class Recovery {
       const { userId, email, byMail } = await links.take(transaction, "password", token);
       await this.setPassword(transaction, { userId, hash });
       await transaction.deleteFrom("user_sessions").where("user_id", "=", userId).execute();
+      await transaction
+        .deleteFrom("user_links")
+        .where("user_id", "=", userId)
+        .where("purpose", "=", "email-change")
+        .execute();
       if (byMail) await markVerified(transaction, { userId, email });
     });
     this.options.onVerified();

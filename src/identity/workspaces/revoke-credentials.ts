@@ -84,23 +84,27 @@ export type MadeKeyParts = Pick<
 
 /**
  * Returns the keys in force that a person created in a workspace, by hand or with a management key
- * of their own.
+ * of their own; with `includeDisabled` also LLM keys that may be enabled again.
  */
 export async function keysMadeBy(
   { llmKeys, managementKeys, directory, clock }: MadeKeyParts,
-  { workspaceId, userId }: { workspaceId: string; userId: string },
+  {
+    workspaceId,
+    userId,
+    includeDisabled = false,
+  }: { workspaceId: string; userId: string; includeDisabled?: boolean },
 ): Promise<MadeKeys> {
   const nowMs = clock.nowMs();
   const [all, managing] = await Promise.all([
-    llmKeys.list(workspaceId, { includeDisabled: false }),
+    llmKeys.list(workspaceId, { includeDisabled }),
     managementKeys.list(workspaceId, { includeInvalid: true, nowMs }),
   ]);
   const own = managing.filter(({ creatorUserId }) => creatorUserId === userId);
   const makers = new Set([userId, ...own.map(({ id }) => id)]);
   return {
     llmKeys: all.filter(
-      ({ id, creatorUserId }) =>
-        makers.has(creatorUserId) && directory.liveLlmKey(id, nowMs) !== undefined,
+      ({ id, creatorUserId, disabled }) =>
+        makers.has(creatorUserId) && (disabled || directory.liveLlmKey(id, nowMs) !== undefined),
     ),
     managementKeys: own.filter((key) => managementKeyStatus(key, nowMs) === "active"),
   };
@@ -114,7 +118,7 @@ export async function revokeKeysMadeBy(
   parts: MadeKeyParts,
   { which, ...place }: { workspaceId: string; userId: string; which: RevokedKind },
 ): Promise<{ revoked: MadeKeys; left: MadeKeys }> {
-  const made = await keysMadeBy(parts, place);
+  const made = await keysMadeBy(parts, { ...place, includeDisabled: which === "all" });
   const revoked: MadeKeys = {
     managementKeys: which === "none" ? [] : made.managementKeys,
     llmKeys: which === "all" ? made.llmKeys : [],

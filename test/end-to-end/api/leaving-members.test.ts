@@ -93,6 +93,19 @@ describe.each(engines)("keys of a member who leaves, on %s", (_, freshUrl) => {
     ).toBe(404);
   });
 
+  test("are revoked too where they are disabled, since they could be enabled again", async () => {
+    const { admin, userId } = await adminWithKeys("disabled@example.com");
+    const { data } = (await admin.json("POST", "/keys", { name: "asleep", disabled: true })) as {
+      data: { hash: string };
+    };
+    expect(names(await removed(userId, "?revoke_keys=all"), "revoked_keys")).toContain(
+      "llm_key asleep",
+    );
+    await enter(peopled.owner, organization);
+    expect(await statusOf(peopled.owner.api("GET", `/keys/${data.hash}`))).toBe(404);
+    await peopled.owner.json("PATCH", "/session", { workspace_id: null });
+  });
+
   test("are all revoked or all kept with revoke_keys", async () => {
     const [all, none] = [
       await adminWithKeys("all@example.com"),

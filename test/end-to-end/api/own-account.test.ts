@@ -44,6 +44,23 @@ describe.each(engines)("a user's own account on %s", (_, freshUrl) => {
     );
   };
 
+  test("ends a change of its address that waits for confirmation with a new password", async () => {
+    const browser = await person("reset@example.com");
+    await peopled.gateway().app.people.recovery.idle();
+    const sent = mail.mails.length;
+    const password = "password of reset@example.com";
+    const change = { new_email: "thief@example.com", password };
+    expect(await status(browser.ask("POST", "/api/auth/change-email", change))).toBe(200);
+    const tokenOf = (link: string): string => new URL(link).searchParams.get("token") ?? "";
+    const changing = tokenOf(await mailed("thief@example.com", sent));
+    const ask = (path: string, body: object): Promise<number> =>
+      status(peopled.stranger().ask("POST", `/api/auth/${path}`, body));
+    expect(await ask("request-password-reset", { email: "reset@example.com" })).toBe(200);
+    const token = tokenOf(await mailed("reset@example.com", sent));
+    expect(await ask("reset-password", { token, new_password: "another one of theirs" })).toBe(200);
+    expect(await ask("verify-email", { token: changing })).toBe(403);
+  });
+
   test("changes its address only after confirmation and does not reveal whether an address is taken", async () => {
     const browser = await person("old@example.com");
     const password = "password of old@example.com";
