@@ -60,10 +60,15 @@ export function refuseUnknownFields(
 /** The parameter by which Azure's clients name a version, on every request. */
 const versionParameter = "api-version";
 
-/** Refuses query parameters that an endpoint does not take. */
+/**
+ * Refuses query parameters that an endpoint does not take, and zero bytes in others, which Postgres
+ * would answer as a mistake of the gateway.
+ */
 export function refuseUnknownParameters(schema: ZodType | undefined, query: URLSearchParams): void {
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
-  for (const name of query.keys()) {
+  for (const [name, value] of query) {
+    if (known.includes(name) && value.includes("\0"))
+      throw new GatewayError("bad_request", `${name}: must not hold a zero byte`, { param: name });
     if (known.includes(name) || name === versionParameter) continue;
     throw new GatewayError(
       "bad_request",

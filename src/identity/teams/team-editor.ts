@@ -1,6 +1,6 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { newId } from "../../platform/kernel/ids.ts";
+import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
 import type { Team, TeamMember, TeamStore } from "./team-store.ts";
@@ -35,7 +35,8 @@ export class TeamEditor {
 
   /** Returns a team by its id or its name. Throws `not_found`, also for teams of other workspaces. */
   async find({ workspaceId, id }: { workspaceId: string; id: string }): Promise<Team> {
-    const team = await this.options.store.find(workspaceId, id);
+    // Postgres rejects a zero byte, which no name has.
+    const team = id.includes("\0") ? undefined : await this.options.store.find(workspaceId, id);
     if (team === undefined) throw noTeam();
     return team;
   }
@@ -126,7 +127,8 @@ export class TeamEditor {
 
   /** Takes a person out of a team. Throws `not_found`. */
   async removeMember({ id }: Team, userId: string): Promise<void> {
-    if (!(await this.options.store.removeMember({ teamId: id, userId }))) throw noMember();
+    if (!mayBeId(userId) || !(await this.options.store.removeMember({ teamId: id, userId })))
+      throw noMember();
   }
 }
 

@@ -64,6 +64,14 @@ describe.each(allEngines)("a zero byte on %s", (_, freshUrl) => {
     ["POST", "/byok/donated", { key_id: "\0", consent: true }],
     ["PATCH", "/session", { workspace_id: "\0" }],
     ["GET", "/generation/gen_%00/explain"],
+    ["GET", "/teams/%00"],
+    ["DELETE", "/teams/a%00"],
+    ["GET", "/customers/a%00"],
+    ["GET", "/runs/run_%00"],
+    ["DELETE", "/connections/%00"],
+    ["DELETE", "/aliases/%00"],
+    ["GET", "/hubs/%00"],
+    ["GET", "/conversations/%00"],
   ];
   test.each(paths.map((row) => [row] as const))("%j returns 404", async ([method, path, body]) => {
     const answer = await scene.owner.api(method, path.replace("ORG", scene.organizationId), body);
@@ -78,6 +86,10 @@ describe.each(allEngines)("a zero byte on %s", (_, freshUrl) => {
     ["GET", "/security/audit?actor=%00", "actor"],
     ["GET", "/analytics/generations?after=%00", "after"],
     ["GET", "/analytics/generations?cursor=%00", "cursor"],
+    ["GET", "/analytics/generations?model=a%00", "model"],
+    ["GET", "/analytics/generations?session_id=%00", "session_id"],
+    ["GET", "/customers?cursor=%00", "cursor"],
+    ["GET", "/runs?parent_id=%00", "parent_id"],
     ["POST", "/referrals/accept", "referral_code", { referral_code: "a\0" }],
     ["POST", "/keys", "name", { name: "a\0" }],
     ["POST", "/organizations", "name", { name: "a\0" }],
