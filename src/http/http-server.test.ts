@@ -1,11 +1,12 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { RawClient } from "../../test/support/raw-client.ts";
 import type { FrameSource } from "../platform/kernel/frame-source.ts";
 import { answerHeadersAt, HttpServer } from "./http-server.ts";
 import type { CompiledRoutes } from "./routes-by-method.ts";
 import { readBodyText } from "./bodies/read-body.ts";
-import { Reply } from "./reply.ts";
+import { type Answer, bytesAnswer, Reply } from "./reply.ts";
+import { ServedRequest } from "./served-request.ts";
 
 const plain = { "content-type": "text/plain" };
 const clock = new FakeClock();
@@ -43,6 +44,20 @@ function frames(texts: readonly string[], more: Partial<FrameSource> = {}) {
 }
 
 const streaming = (source: FrameSource) => () => new Reply(source, { headers: plain });
+
+/** The frames of a source as bytes. */
+const bytesOf = (source: FrameSource): ReadableStream<Uint8Array> =>
+  new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const text = await source.next();
+        if (text === undefined) controller.close();
+        else controller.enqueue(Buffer.from(text));
+      },
+      cancel: () => source.cancel(),
+    },
+    { highWaterMark: 0 },
+  );
 
 /** Frames without end, and how many were asked for. */
 function endless() {
@@ -152,22 +167,56 @@ describe("a streamed response", () => {
     await cancelled;
   });
 
-  test("is cancelled after its client has not read for a minute, and its connection closes", async () => {
-    const { source, cancelled, pulled } = endless();
-    serve({ "/endless": streaming(source) });
-    const each = client();
-    each.socket.pause();
-    each.write(get("/endless"));
-    await untilStill(pulled);
-    expect(server.pendingRequests).toBe(1);
-    clock.advance(59_000);
-    server.sweep();
-    expect(server.pendingRequests).toBe(1);
-    clock.advance(2_000);
-    server.sweep();
-    await cancelled;
-    each.socket.resume();
-    expect(await each.untilOver()).not.toEndWith("0\r\n\r\n");
+  test.each<[string, (source: FrameSource) => () => Answer]>([
+    ["frames", streaming],
+    ["bytes", (source) => () => bytesAnswer(bytesOf(source), { headers: plain })],
+  ])(
+    "of %s is cancelled after its client has not read for a minute, and its connection closes",
+    async (_, answering) => {
+      const { source, cancelled, pulled } = endless();
+      serve({ "/endless": answering(source) });
+      const each = client();
+      each.socket.pause();
+      each.write(get("/endless"));
+      await untilStill(pulled);
+      expect(server.pendingRequests).toBe(1);
+      clock.advance(59_000);
+      server.sweep();
+      expect(server.pendingRequests).toBe(1);
+      clock.advance(2_000);
+      server.sweep();
+      await cancelled;
+      each.socket.resume();
+      expect(await each.untilOver()).not.toEndWith("0\r\n\r\n");
+    },
+  );
+
+  test("of bytes may be as silent as its source, and ends with it", async () => {
+    using idle = spyOn(ServedRequest.prototype, "setIdleSeconds");
+    const last = Promise.withResolvers<string>();
+    const pieces = [Promise.resolve("one "), last.promise];
+    const { source } = frames([], { next: () => pieces.shift() ?? Promise.resolve(undefined) });
+    serve({ "/bytes": () => bytesAnswer(bytesOf(source), { headers: plain }) });
+    const each = client().write(get("/bytes", "connection: close\r\n"));
+    await each.until((text) => text.includes("one "));
+    expect(idle).toHaveBeenLastCalledWith(0);
+    last.resolve("two");
+    expect(await each.untilOver()).toEndWith("\r\n\r\n4\r\none \r\n3\r\ntwo\r\n0\r\n\r\n");
+    expect(idle).toHaveBeenLastCalledWith(75);
+  });
+
+  test("of bytes breaks off with its source, which has said why", async () => {
+    const left = ["one "];
+    const next = async (): Promise<string> => {
+      const text = left.shift();
+      if (text === undefined) throw new Error("the source broke off");
+      return text;
+    };
+    const { source } = frames([], { next });
+    serve({ "/bytes": () => bytesAnswer(bytesOf(source), { headers: plain }) });
+    const text = await client().write(get("/bytes")).untilOver();
+    expect(text).not.toEndWith("0\r\n\r\n");
+    expect([errors, server.pendingRequests]).toEqual([[], 0]);
   });
 
   test("stays open for hours while its provider is silent", async () => {

@@ -4,10 +4,10 @@ import type { BunRequest, Server } from "bun";
 import { systemClock, type Clock } from "../platform/kernel/clock.ts";
 import type { TlsPair } from "../platform/config/tls-files.ts";
 import { type ErrorCode, GatewayError } from "../platform/kernel/errors.ts";
-import type { FramePiece, FrameSource, Frames } from "../platform/kernel/frame-source.ts";
+import type { FramePiece, Frames } from "../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../platform/kernel/passing-set.ts";
 import { encodeContractError } from "./error-envelope.ts";
-import { Reply, type Answer } from "./reply.ts";
+import { comingBytes, Reply, type Answer, type AnswerSource } from "./reply.ts";
 import { platformRoutes, type CompiledRoutes, type RouteHandler } from "./routes-by-method.ts";
 import { ServedRequest } from "./served-request.ts";
 import { BodyMemory } from "./bodies/body-memory.ts";
@@ -228,7 +228,7 @@ export class HttpServer {
       if (closes) answer.headers.set("connection", "close");
       for (const name of Object.keys(this.headers))
         answer.headers.set(name, this.headers[name] ?? "");
-      return answer;
+      return this.withDeadlines(request, answer);
     }
     answer.share(this.headers);
     if (closes) answer.headers["connection"] = "close";
@@ -238,11 +238,22 @@ export class HttpServer {
     return answer.response(body);
   }
 
-  private streamed(request: ServedRequest, source: FrameSource): ReadableStream<FramePiece> {
+  /** Returns an answer of bytes with the deadlines of frames; every other as it is. */
+  private withDeadlines(request: ServedRequest, answer: Response): Response {
+    const { status, headers } = answer;
+    // The platform reads no body for these.
+    const hasNone = request.method === "HEAD" || status === 204 || status === 304;
+    const bytes = hasNone ? undefined : comingBytes(answer);
+    if (bytes === undefined) return answer;
+    request.setIdleSeconds(0);
+    return new Response(this.streamed(request, bytes), { status, headers });
+  }
+
+  private streamed(request: ServedRequest, source: AnswerSource): ReadableStream<FramePiece> {
     return this.streams.stream(source, {
       onEnd: () => this.ended(request, keptIdleSeconds),
       onBroken: (error) => {
-        this.onError(error);
+        if (source.mayBreakOff !== true) this.onError(error);
         this.ended(request, 1);
       },
       onUnread: () => this.ended(request, 1),
@@ -333,7 +344,7 @@ class FrameStreams {
    * when the client has room, so that a slow client slows the upstream instead of filling memory.
    * (Bun's streams of type `direct` have no backpressure.)
    */
-  stream(source: FrameSource, ends: StreamEnds): ReadableStream<FramePiece> {
+  stream(source: AnswerSource, ends: StreamEnds): ReadableStream<FramePiece> {
     const { onEnd, onBroken, onUnread } = ends;
     const { open, clock } = this;
     let control: ReadableStreamDefaultController<FramePiece> | undefined;

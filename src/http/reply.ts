@@ -1,4 +1,4 @@
-import type { FramePiece, FrameSource } from "../platform/kernel/frame-source.ts";
+import type { FramePiece, Frames, FrameSource } from "../platform/kernel/frame-source.ts";
 import { AnswerHeaders } from "./answer-headers.ts";
 
 interface ReplyOptions {
@@ -77,6 +77,46 @@ export class Reply {
  * page.
  */
 export type Answer = Reply | Response;
+
+/** The bodies of the answers that `bytesAnswer` created. */
+const comingBodies = new WeakMap<Response, ReadableStream<Uint8Array>>();
+
+/**
+ * Creates an answer of bytes that come one after the other, such as sound. It is sent with the
+ * deadlines of frames: it may be silent for as long as its source, and ends where its client stops
+ * reading. A source that fails breaks it off.
+ */
+export function bytesAnswer(
+  body: ReadableStream<Uint8Array>,
+  init: { status?: number; headers: Readonly<Record<string, string>> },
+): Response {
+  const answer = new Response(body, init);
+  comingBodies.set(answer, body);
+  return answer;
+}
+
+/** Frames, or bytes of which one follows the other. */
+export interface AnswerSource extends Omit<FrameSource, "next"> {
+  /** Returns what is sent next; undefined at the end. */
+  next(): Promise<Frames | undefined>;
+  /** Whether `next` may reject, for a reason that was reported where it arose. */
+  readonly mayBreakOff?: boolean;
+}
+
+/** Returns the bytes of an answer that `bytesAnswer` created; undefined for every other. */
+export function comingBytes(answer: Response): AnswerSource | undefined {
+  const reader = comingBodies.get(answer)?.getReader();
+  return (
+    reader && {
+      next: async () => {
+        const { value } = await reader.read();
+        return value && [value];
+      },
+      cancel: () => void reader.cancel().catch(() => undefined),
+      mayBreakOff: true,
+    }
+  );
+}
 
 /** Headers that keep every proxy on the way from buffering or changing a stream. */
 export const eventStreamHeaders = {

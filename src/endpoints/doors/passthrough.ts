@@ -6,6 +6,7 @@ import {
 } from "../../access/define-endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Method } from "../../http/endpoint.ts";
+import { bytesAnswer } from "../../http/reply.ts";
 import { pathOf } from "../../http/request-context.ts";
 import type { RequestHeaders } from "../../http/served-request.ts";
 import { readBodyBytes } from "../../http/bodies/read-body.ts";
@@ -145,7 +146,7 @@ async function pass(
     },
   );
   const { response } = sent;
-  return new Response(streamOf(response, sent.provider), {
+  return bytesAnswer(streamOf(response, sent.provider), {
     status: response.status,
     headers: {
       ...shownHeaders(Object.entries(response.headers), sent.provider.apiKey),

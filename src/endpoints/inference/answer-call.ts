@@ -1,6 +1,6 @@
 import type { AnswerHeaders } from "../../http/answer-headers.ts";
 import type { BackgroundWork } from "../../http/request-context.ts";
-import { eventStreamHeaders, Reply } from "../../http/reply.ts";
+import { bytesAnswer, eventStreamHeaders, Reply } from "../../http/reply.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
 import type { ShownAnswer } from "../../inference/dialects/shared/passthrough.ts";
@@ -167,7 +167,8 @@ export function bytesResponse(
 ): Response {
   const headers = servedHeaders(served, { gathered: context.answerHeaders, endMs: nowMs });
   if (settled !== undefined) addSettledHeaders(headers, settled);
-  return new Response(body, { headers: { ...headers.all, ...more } });
+  const init = { headers: { ...headers.all, ...more } };
+  return body instanceof Blob ? new Response(body, init) : bytesAnswer(body, init);
 }
 
 /** Serves a call, whole or streamed. Throws `GatewayError`. */

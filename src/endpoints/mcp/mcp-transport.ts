@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { ErrorEncoder } from "../../http/error-envelope.ts";
-import { Reply, type Answer } from "../../http/reply.ts";
+import { bytesAnswer, Reply, type Answer } from "../../http/reply.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 
 const loopbackAddress = /^(?:127\.|::1$|::ffff:127\.)/;
@@ -120,14 +120,19 @@ export function sdkRequest({ request }: RequestContext): Request {
   return new Request("http://localhost/mcp", { method: "POST", headers, signal: request.signal });
 }
 
-/** Returns the answer to a request of the protocol, whole or as events, with the gateway's headers. */
+/**
+ * Returns the answer to a request of the protocol, whole or as events, with the gateway's headers. A
+ * tool may be silent for as long as its server allows.
+ */
 export async function protocolAnswer(
-  { headers: own }: RequestContext,
+  { headers: own, request }: RequestContext,
   response: Response,
 ): Promise<Answer> {
   const headers = { ...Object.fromEntries(response.headers), ...own };
-  const { status } = response;
+  const { status, body } = response;
   if (response.headers.get("content-type")?.startsWith("text/event-stream"))
-    return new Response(response.body, { status, headers });
+    return body === null || request.method === "GET"
+      ? new Response(body, { status, headers })
+      : bytesAnswer(body, { status, headers });
   return new Reply(await response.text(), { status, headers });
 }

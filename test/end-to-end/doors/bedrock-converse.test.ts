@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { provider, startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
+import { ServedRequest } from "../../../src/http/served-request.ts";
 import {
   startStrictUpstream,
   type StrictUpstream,
@@ -135,7 +136,10 @@ test("a whole conversation reaches Claude block by block, and its answer comes b
 
 test("a stream is Amazon's binary events, on any model, and says the same", async () => {
   const whole: unknown = await (await ask(sandbox, hello)).json();
+  using idle = spyOn(ServedRequest.prototype, "setIdleSeconds");
   const events = await amazonEvents(await ask(sandbox, hello, { verb: "converse-stream" }));
+  // A model may think for longer than a connection may be silent between requests.
+  expect(idle.mock.calls.flat().slice(0, 3)).toEqual([0, 75, 0]);
   expect(events[0]).toEqual({ type: "messageStart", payload: { role: "assistant" } });
   expect(events.slice(-2).map(({ type }) => type)).toEqual(["messageStop", "metadata"]);
   const text = events.map(({ payload }) => at(payload, "delta.text") ?? "").join("");

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import {
   provider,
   startGateway,
@@ -6,6 +6,7 @@ import {
   testManagementKey,
   type TestGateway,
 } from "../../support/gateway.ts";
+import { ServedRequest } from "../../../src/http/served-request.ts";
 import { passOn } from "../../../src/inference/pipeline/passthrough/passed-call.ts";
 import { fieldsOf, listOf, type Fields } from "../matrix/support/json-value.ts";
 
@@ -115,8 +116,11 @@ test("a priced route is called with the provider's credential, and charged and r
 });
 
 test("a credential that an answer repeats in pieces is hidden, and what is held back is sent", async () => {
+  using idle = spyOn(ServedRequest.prototype, "setIdleSeconds");
   const response = await pass("/p/acme/v1/files/pieces");
   expect(await response.text()).toBe("a ***************, up");
+  // The provider may be silent for longer than a connection between requests.
+  expect(idle.mock.calls.flat().slice(0, 3)).toEqual([0, 75, 0]);
 });
 
 test("every method of a route that names it, below both bases, with bytes kept", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, spyOn, test } from "bun:test";
 import OpenAI from "openai";
 import {
   provider,
@@ -8,6 +8,7 @@ import {
   type TestGateway,
 } from "../../support/gateway.ts";
 import { pollUntil } from "../../support/poll-until.ts";
+import { ServedRequest } from "../../../src/http/served-request.ts";
 import { StreamFault } from "../../../src/inference/dialects/shared/passthrough.ts";
 import { speechDecoder } from "../../../src/inference/surfaces/audio/speech-bytes.ts";
 
@@ -97,12 +98,15 @@ async function recordOf(response: { headers: Headers }) {
 test("passes sound on unchanged and charges its characters", async () => {
   const bytes = bytesOf(300_000);
   answer = () => sound(bytes);
+  using idle = spyOn(ServedRequest.prototype, "setIdleSeconds");
   const response = await client.audio.speech.create({
     model: "acme/tts",
     input: "Hello there",
     voice: "alloy",
     instructions: "calm",
   });
+  // Sent as streams of text are: with their limit for clients that do not read.
+  expect(idle.mock.calls.flat().slice(0, 3)).toEqual([0, 75, 0]);
   expect(response.headers.get("content-type")).toBe("audio/mpeg");
   expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
   expect(last().json).toEqual({ model: "tts-1", input: "Hello there", voice: "alloy" });

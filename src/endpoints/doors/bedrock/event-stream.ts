@@ -1,3 +1,4 @@
+import { bytesAnswer } from "../../../http/reply.ts";
 import type { JsonObject } from "../../../inference/canonical/json.ts";
 import type {
   BedrockEvent,
@@ -50,5 +51,5 @@ export async function eventStreamResponse(
     },
     cancel: () => source.cancel(),
   });
-  return new Response(stream, { headers: { ...headers, "content-type": eventStream } });
+  return bytesAnswer(stream, { headers: { ...headers, "content-type": eventStream } });
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
   startGateway,
@@ -10,6 +10,7 @@ import {
   startAskingUpstream,
   type AskingUpstream,
 } from "../../../support/mcp-upstream/asking-upstream.ts";
+import { ServedRequest } from "../../../../src/http/served-request.ts";
 import { pollUntil } from "../../../support/poll-until.ts";
 import { at } from "../../api/at.ts";
 
@@ -133,7 +134,10 @@ test("a server that says its tools have changed is read again", async () => {
   const { client } = await connect("legacy", { agent: "legacy" });
   const names = async () => (await client.listTools()).tools.map(({ name }) => name);
   expect(await names()).toEqual(["name", "opinion", "log"]);
+  using idle = spyOn(ServedRequest.prototype, "setIdleSeconds");
   await client.callTool({ name: "log", arguments: { extend: true } });
+  // A tool, or a person who is asked, may take longer than a connection between requests.
+  expect(idle.mock.calls.flat().slice(0, 3)).toEqual([0, 75, 0]);
   await pollUntil(async () => (await names()).includes("more"));
   await client.close();
 });
