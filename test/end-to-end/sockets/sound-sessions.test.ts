@@ -1,4 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  spyOn,
+  test,
+} from "bun:test";
 import {
   provider,
   startGateway,
@@ -133,6 +142,30 @@ describe("sessions of transcripts", () => {
     expect(await transcribe(client, 3)).toBe("Hello.");
     expect(await transcribe(client, 30)).toBe("Hello.");
     expect(client.events.filter(({ type }) => type === "session.created")).toHaveLength(1);
+    client.close();
+    await settled();
+    expect(await spentBy(key)).toBeCloseTo((33 * 0.006) / 60, 9);
+  });
+
+  test("go on where sound is sent while the transcript before it is being charged", async () => {
+    const key = await makeKey();
+    const client = await connect(path, { key });
+    client.send(transcribing("acme/whisper"));
+    await client.until("session.updated");
+    const { ledger } = gateway.app;
+    const resumed = Promise.withResolvers<void>();
+    const post = spyOn(ledger, "post").mockImplementationOnce((posting) => {
+      post.mockRestore();
+      const posted = ledger.post(posting);
+      return { ...posted, durable: resumed.promise.then(() => posted.durable) };
+    });
+    expect(await transcribe(client, 3)).toBe("Hello.");
+    client.send({ type: "input_audio_buffer.append", audio: sound(30) });
+    client.send({ type: "input_audio_buffer.commit" });
+    await client.until("input_audio_buffer.committed");
+    resumed.resolve();
+    const done = await client.until("conversation.item.input_audio_transcription.completed");
+    expect(done["transcript"]).toBe("Hello.");
     client.close();
     await settled();
     expect(await spentBy(key)).toBeCloseTo((33 * 0.006) / 60, 9);

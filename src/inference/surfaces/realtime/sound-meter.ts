@@ -177,9 +177,14 @@ export class SoundMeter {
     await this.pay(usage, { estimated });
   }
 
-  /** Settles the hold with a usage, and takes the next. */
+  /**
+   * Settles the hold with a usage, and takes the next. What is sent meanwhile is covered by the next:
+   * a hold that is being settled does not grow.
+   */
   private async pay(usage: Usage, { estimated }: { estimated: boolean }): Promise<void> {
-    await this.turn?.settle({
+    const settling = this.turn;
+    this.turn = undefined;
+    await settling?.settle({
       usage,
       estimated,
       status: "completed",
@@ -187,7 +192,6 @@ export class SoundMeter {
       upstreamId: null,
       firstContentMs: null,
     });
-    this.turn = undefined;
     const { options, candidate } = this;
     const turn = await RealtimeTurn.open(
       options.deps,
@@ -198,6 +202,7 @@ export class SoundMeter {
       throw exhausted();
     }
     this.turn = turn;
+    this.cover();
   }
 
   private wantedMs(): number {

@@ -65,7 +65,10 @@ export class SocketClient {
         this.read += 1;
         return event;
       }
-      if (this.socket.readyState !== WebSocket.OPEN) throw new Error("the socket is closed");
+      if (this.socket.readyState !== WebSocket.OPEN) {
+        const { code, reason } = await this.closed;
+        throw new Error(`the socket is closed: ${code} ${reason}`);
+      }
       await new Promise<void>((resolve) => (this.wake = resolve));
     }
   }
