@@ -139,6 +139,14 @@ export function schemasIn(schema: unknown): Fields[] {
   return [fields, ...inner.filter((value) => value !== undefined).flatMap(schemasIn)];
 }
 
+/** Returns whether a schema lists forms at its top. */
+export const hasForms = (schema: unknown): boolean =>
+  ["anyOf", "oneOf", "allOf"].some((key) => fieldsOf(schema)[key] !== undefined);
+
+/** Returns whether two tools of a list have one name. */
+export const hasTwins = (tools: readonly Fields[]): boolean =>
+  new Set(tools.map(({ name }) => name)).size < tools.length;
+
 /** Returns whether an object schema leaves room for members that it does not name. */
 export const isOpen = (schema: Fields): boolean =>
   schema["type"] === "object" && schema["additionalProperties"] !== false;

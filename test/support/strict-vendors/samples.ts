@@ -143,6 +143,13 @@ export const schemaOf = (property: Fields, more: Fields = {}): Fields => ({
   ...more,
 });
 
+/** The schema of a function that needs one of two arguments. */
+export const eitherOf: Fields = {
+  type: "object",
+  properties: { city: { type: "string" }, zip: { type: "string" } },
+  anyOf: [{ required: ["city"] }, { required: ["zip"] }],
+};
+
 /** Chat's response format of a schema. */
 export const chatFormat = (schema: Fields, strict = true): Fields => ({
   response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict } },

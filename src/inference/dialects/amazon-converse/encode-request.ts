@@ -23,7 +23,8 @@ import {
   losePromptCaching,
   type EncodePlace,
 } from "../shared/encode-state.ts";
-import { heldSchema, loseDescribed } from "../shared/held-schema.ts";
+import { heldSchema, loseDescribed } from "../shared/schemas/held-schema.ts";
+import { unitedParameters } from "../shared/schemas/united-forms.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
@@ -85,7 +86,8 @@ function encodeToolConfig(state: EncodeState): JsonObject | undefined {
 /** Returns the tools with their places, without those that `allowed_tools` excludes. */
 function offeredTools(state: EncodeState): (readonly [tool: Tool, index: number])[] {
   const { tools = [], toolChoice } = state.request;
-  const placed = tools.map((tool, index) => [tool, index] as const);
+  const unique = new Set(state.uniqueTools());
+  const placed = tools.flatMap((tool, index) => (unique.has(tool) ? [[tool, index] as const] : []));
   if (toolChoice?.type !== "allowed") return placed;
   state.lose(
     "tool_choice.allowed_tools",
@@ -120,7 +122,7 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
 /** Encodes a function. Only a few models enforce a schema; the others answer `strict` with 400. */
 function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   const { state } = place;
-  const schema = typedObjectSchema(tool.parameters);
+  const schema = typedObjectSchema(unitedParameters(tool.parameters, place));
   const takesSchemas = converseTraits(state.options.upstreamModel).takesSchemas;
   const held = tool.strict === true && takesSchemas ? heldSchema(schema) : undefined;
   if (tool.strict === true && held === undefined)

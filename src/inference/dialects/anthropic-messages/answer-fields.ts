@@ -11,6 +11,8 @@ import {
 } from "../shared/wire-fields.ts";
 import type { Extensions } from "../../canonical/dialect-id.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { DialectDeviations } from "../dialect.ts";
+import { claudeAbilities } from "../shared/reasoning-rules.ts";
 import { legalName } from "../shared/tools.ts";
 
 /**
@@ -97,6 +99,15 @@ export const laterToolNames = ({ messages }: CanonicalRequest): ReadonlySet<stri
       return (asArray(content) ?? []).flatMap((block) => asString(definitionIn(block)?.name) ?? []);
     }),
   );
+
+/**
+ * Returns whether an upstream takes instructions within the conversation, as Claude does from 4.8
+ * on. Source: platform.claude.com, build-with-claude/mid-conversation-system-messages (2026-05).
+ */
+export const takesLaterSystem = (
+  upstreamModel: string,
+  { systemOnlyFirst }: DialectDeviations,
+): boolean => systemOnlyFirst !== true && !claudeAbilities(upstreamModel).refusesLaterSystem;
 
 const maxLength = 64;
 

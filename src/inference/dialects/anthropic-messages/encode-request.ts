@@ -27,10 +27,11 @@ import {
   losePromptCaching,
   type EncodePlace,
 } from "../shared/encode-state.ts";
-import { type HeldSchema, heldSchema, loseDescribed } from "../shared/held-schema.ts";
+import { type HeldSchema, heldSchema, loseDescribed } from "../shared/schemas/held-schema.ts";
+import { unitedParameters } from "../shared/schemas/united-forms.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
-import { cacheFields, laterToolNames } from "./answer-fields.ts";
+import { cacheFields, laterToolNames, takesLaterSystem } from "./answer-fields.ts";
 
 /** Encodes tools. Where none are left, only those that were called are named. */
 function encodeToolFields(state: EncodeState): JsonObject {
@@ -60,20 +61,29 @@ function encodeCalledTools(state: EncodeState): JsonObject {
  */
 function offeredTools(state: EncodeState): readonly Tool[] {
   const { tools = [], toolChoice } = state.request;
-  if (toolChoice?.type !== "allowed") return state.sameDialect ? withoutLater(tools, state) : tools;
+  if (toolChoice?.type !== "allowed")
+    return state.sameDialect ? withoutLater(tools, state) : state.uniqueTools();
   state.lose(
     "tool_choice.allowed_tools",
     "sent as a shorter list of tools, which a prompt cache notices",
   );
-  return tools.filter(
-    (tool) =>
-      tool.type !== "hosted" &&
-      toolChoice.tools.some((allowed) => allowed.type === tool.type && allowed.name === tool.name),
-  );
+  return state
+    .uniqueTools()
+    .filter(
+      (tool) =>
+        tool.type !== "hosted" &&
+        toolChoice.tools.some(
+          (allowed) => allowed.type === tool.type && allowed.name === tool.name,
+        ),
+    );
 }
 
 /** Leaves out tools that the conversation itself defines. */
-function withoutLater(tools: readonly Tool[], { request }: EncodeState): readonly Tool[] {
+function withoutLater(
+  tools: readonly Tool[],
+  { request, options, deviations }: EncodeState,
+): readonly Tool[] {
+  if (!takesLaterSystem(options.upstreamModel, deviations)) return tools;
   const later = laterToolNames(request);
   return later.size === 0
     ? tools
@@ -106,7 +116,7 @@ const encodeFunction = (tool: FunctionTool, place: EncodePlace): JsonObject =>
 
 function encodeParameters({ parameters, strict }: FunctionTool, place: EncodePlace): JsonObject {
   const { sameDialect, options } = place.state;
-  const schema = typedObjectSchema(parameters);
+  const schema = typedObjectSchema(unitedParameters(parameters, place));
   if (sameDialect || strict !== true) return { input_schema: schema, strict };
   const held = claudeAbilities(options.upstreamModel).takesSchemas ? heldSchema(schema) : undefined;
   if (held === undefined) {
@@ -144,8 +154,17 @@ function encodeToolChoice(state: EncodeState): JsonObject | undefined {
         ? { disable_parallel_tool_use: false }
         : undefined;
   if (toolChoice === undefined) return oneAtATime && { type: "auto", ...oneAtATime };
-  const choice = choiceFields(toolChoice, state);
+  const choice = takenChoice(choiceFields(toolChoice, state), state);
   return choice === undefined || choice.type === "none" ? choice : { ...choice, ...oneAtATime };
+}
+
+/** Leaves a forced call to the model where it always thinks, since it would answer 400. */
+function takenChoice(choice: JsonObject | undefined, state: EncodeState): JsonObject | undefined {
+  const isForced = choice?.type === "any" || choice?.type === "tool";
+  const { alwaysThinks } = claudeAbilities(state.options.upstreamModel);
+  if (!isForced || !alwaysThinks || state.sameDialect) return choice;
+  state.lose("tool_choice", "a model that always thinks chooses its tools itself");
+  return { type: "auto" };
 }
 
 function choiceFields(choice: ToolChoice, state: EncodeState): JsonObject | undefined {

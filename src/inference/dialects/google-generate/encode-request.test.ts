@@ -384,6 +384,27 @@ describe("generationConfig", () => {
       ["reasoning.effort"],
     ],
     [
+      "gemini-3.8-flash",
+      { effort: "none" },
+      { thinkingLevel: "LOW", includeThoughts: false },
+      ["reasoning.effort"],
+    ],
+    ...(
+      [
+        ["gemini-3.7-flash", "minimal", "LOW"],
+        ["gemini-3.6-flash", "minimal", "MINIMAL"],
+        ["gemini-3.8-flash-lite", "minimal", "MINIMAL"],
+        ["gemini-flash-latest", "minimal", "LOW"],
+        ["gemini-3.1-flash-image", "medium", "MINIMAL"],
+      ] as const
+    ).map(([model, effort, thinkingLevel]): (typeof thinking)[number] => [
+      model,
+      { effort },
+      { thinkingLevel, includeThoughts: true },
+      [],
+    ]),
+    ["gemini-3-pro", { effort: "minimal" }, { thinkingLevel: "LOW", includeThoughts: true }, []],
+    [
       "gemini-3-pro",
       { enabled: false },
       { thinkingLevel: "LOW", includeThoughts: false },

@@ -13,7 +13,7 @@ import { flatEffort } from "../shared/reasoning-rules.ts";
 import { asObject, asString, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { losePromptCaching, loseServiceTier } from "../shared/encode-state.ts";
 import { encodeContents } from "./contents/encode-contents.ts";
-import { type GeminiPlace, GeminiState } from "./encode-state.ts";
+import { type GeminiPlace, GeminiState, thinkingLevels } from "./encode-state.ts";
 
 /**
  * Encodes a generateContent request; see `UpstreamDialect.encodeRequest`. The path, and not the
@@ -225,7 +225,7 @@ function leastThinking(state: GeminiState): JsonObject {
   state.lose("reasoning.effort", "the model cannot stop thinking; it thinks as little as it can");
   return {
     ...(traits.thinking === "level"
-      ? { thinkingLevel: traits.leastLevel }
+      ? { thinkingLevel: traits.levels[0] }
       : { thinkingBudget: traits.budgetTokens.min }),
     includeThoughts: false,
   };
@@ -235,9 +235,15 @@ function thinkingLevel(reasoning: ReasoningRequest, state: GeminiState): JsonObj
   if (reasoning.budgetTokens !== undefined)
     state.lose("reasoning.budget_tokens", "the model takes a level instead");
   const effort = flatEffort(reasoning);
-  return effort === undefined
-    ? {}
-    : { thinkingLevel: byEffort[effort]?.level ?? effort.toUpperCase() };
+  if (effort === undefined) return {};
+  return { thinkingLevel: knownLevel(byEffort[effort]?.level ?? effort.toUpperCase(), state) };
+}
+
+/** Returns the nearest lower level that the model takes, or its least; an unknown one as it is. */
+function knownLevel(level: string, { traits: { levels } }: GeminiState): string | undefined {
+  const rank = thinkingLevels.findIndex((one) => one === level);
+  if (rank < 0) return level;
+  return levels.findLast((one) => thinkingLevels.indexOf(one) <= rank) ?? levels[0];
 }
 
 /**
@@ -274,8 +280,9 @@ function thinkingBudget(reasoning: ReasoningRequest, state: GeminiState): JsonOb
 /** Encodes tools. Where none are left, the choice among them is omitted too. */
 function encodeToolFields(state: GeminiState): JsonObject {
   const { tools = [], toolChoice, parallelToolCalls } = state.request;
+  const unique = new Set(state.uniqueTools());
   const functionDeclarations = tools.flatMap((tool, index) =>
-    encodeTool(tool, state.at(`tools[${index}]`)),
+    unique.has(tool) ? encodeTool(tool, state.at(`tools[${index}]`)) : [],
   );
   const hosted = tools.flatMap((tool) =>
     tool.type === "hosted" && tool.dialect === "google-generate" ? [tool.value] : [],

@@ -66,6 +66,11 @@ export class GeminiPlace extends EncodePlace {
   }
 }
 
+/** Gemini's levels of reasoning, least first. */
+export const thinkingLevels = ["MINIMAL", "LOW", "MEDIUM", "HIGH"] as const;
+
+type ThinkingLevel = (typeof thinkingLevels)[number];
+
 /** The differences between generations of Gemini on the wire. */
 interface GeminiTraits {
   /** The bound of reasoning: a number of tokens, the name of a level, or none. */
@@ -74,8 +79,8 @@ interface GeminiTraits {
   budgetTokens: { min: number; max: number };
   /** Whether reasoning can be turned off. */
   canStopThinking: boolean;
-  /** The level with the least reasoning. */
-  leastLevel: "MINIMAL" | "LOW";
+  /** The levels that are not answered with 400, least first. */
+  levels: readonly ThinkingLevel[];
   /**
    * Whether calls and results carry an id; Gemini 2 answers 400 "Unknown name" to it on Vertex AI.
    */
@@ -90,6 +95,11 @@ interface GeminiTraits {
    * model" elsewhere.
    */
   penalties: boolean;
+  /**
+   * Whether a conversation may end in the model's own turn; 400 "Requests ending with a model turn
+   * are not supported" elsewhere. Source: ai.google.dev, whats-new-gemini-3.6 (2026-07).
+   */
+  prefill: boolean;
   /** Whether the first call of every step must carry a thought signature, or the answer is 400. */
   needsSignatures: boolean;
 }
@@ -98,14 +108,20 @@ const newest: GeminiTraits = {
   thinking: "level",
   budgetTokens: { min: 128, max: 32_768 },
   canStopThinking: false,
-  leastLevel: "LOW",
+  levels: ["LOW", "MEDIUM", "HIGH"],
   callIds: true,
   formatBesideTools: true,
   penalties: false,
+  prefill: false,
   needsSignatures: true,
 };
 
-const older = { callIds: false, formatBesideTools: false, needsSignatures: false } as const;
+const older = {
+  callIds: false,
+  formatBesideTools: false,
+  prefill: true,
+  needsSignatures: false,
+} as const;
 
 /**
  * Returns the traits of a model by its wire name; unknown names count as the newest generation.
@@ -114,11 +130,16 @@ const older = { callIds: false, formatBesideTools: false, needsSignatures: false
 function geminiTraits(upstreamModel: string): GeminiTraits {
   const name = upstreamModel.slice(upstreamModel.lastIndexOf("/") + 1);
   const gemma = Number(/^gemma-(\d+)/.exec(name)?.[1] ?? NaN);
-  if (gemma >= 4) return { ...newest, ...older, leastLevel: "MINIMAL" };
+  if (gemma >= 4) return { ...newest, ...older, levels: thinkingLevels };
   if (/^(?:gemma|learnlm)/.test(name)) return { ...newest, ...older, thinking: "none" };
   const isFlash = name.includes("flash");
   const generation = Number(/^gemini-(\d+(?:\.\d+)?)/.exec(name)?.[1] ?? Infinity);
-  if (generation >= 3) return { ...newest, leastLevel: isFlash ? "MINIMAL" : "LOW" };
+  if (generation >= 3)
+    return {
+      ...newest,
+      levels: levelsOf(name, { isFlash, generation }),
+      prefill: generation < 3.6 && !name.startsWith("gemini-3.5-flash-lite"),
+    };
   if (generation < 2.5) return { ...newest, ...older, thinking: "none", penalties: true };
   if (/image|tts/.test(name)) return { ...newest, ...older, thinking: "none" };
   if (!isFlash) return { ...newest, ...older, thinking: "budget" };
@@ -130,6 +151,15 @@ function geminiTraits(upstreamModel: string): GeminiTraits {
     budgetTokens: { min, max: 24_576 },
     canStopThinking: true,
   };
+}
+
+/** Returns the levels of a model of the third generation; from 3.7 on, Flash has no least one. */
+function levelsOf(
+  name: string,
+  { isFlash, generation }: { isFlash: boolean; generation: number },
+): readonly ThinkingLevel[] {
+  if (isFlash && name.includes("image")) return ["MINIMAL", "HIGH"];
+  return isFlash && (generation < 3.7 || name.includes("lite")) ? thinkingLevels : newest.levels;
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   loseServiceTier,
 } from "../shared/encode-state.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
+import { unitedParameters } from "../shared/schemas/united-forms.ts";
 import { cachingFields, furtherSampling, openaiStrict } from "../shared/openai-fields.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
 import { joined, withoutUndefined } from "../shared/wire-fields.ts";
@@ -251,14 +252,15 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
 function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   if (tool.inputExamples !== undefined)
     place.at(".input_examples").lose("chat tools have no such field");
+  const schema = unitedParameters(tool.parameters, place);
   return {
     type: "function",
     function: withoutUndefined<JsonObject>({
       name: place.state.namer.wireName({ ...tool, kind: "function" }),
       description: tool.description,
-      parameters: objectSchema(tool.parameters),
+      parameters: objectSchema(schema),
       strict: openaiStrict(place.state, {
-        schema: tool.parameters,
+        schema,
         strict: tool.strict,
         path: `${place.path}.strict`,
       }),

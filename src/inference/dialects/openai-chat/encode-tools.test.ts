@@ -41,7 +41,7 @@ describe("tools", () => {
     ).toEqual([
       { type: "object", properties: {} },
       { type: "object", properties: {} },
-      { $schema: "x", anyOf: [] },
+      { $schema: "x", type: "object", properties: {} },
     ]);
   });
 

@@ -18,6 +18,7 @@ import {
   wrappedDescription,
   wrappedParameters,
 } from "../shared/tools.ts";
+import { unitedParameters } from "../shared/schemas/united-forms.ts";
 import { cachingFields, furtherSampling, openaiStrict } from "../shared/openai-fields.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
 import {
@@ -306,7 +307,7 @@ const isDeferred = (tool: FunctionTool | CustomTool, state: EncodeState): true |
 
 function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   const { state } = place;
-  const { parameters: schema } = tool;
+  const schema = unitedParameters(tool.parameters, place);
   const strict = openaiStrict(state, { schema, strict: tool.strict, path: `${place.path}.strict` });
   if (tool.deferred === true && isDeferred(tool, state) === undefined)
     place.at(".defer_loading").lose("offered at once, since there is no tool search");

@@ -9,7 +9,7 @@ import { writtenPath } from "../../canonical/written-places.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { DialectId, Extensions } from "../../canonical/dialect-id.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { Loss, CanonicalRequest } from "../../canonical/request.ts";
+import type { Loss, CanonicalRequest, Tool } from "../../canonical/request.ts";
 import type {
   DialectDeviations,
   EncodeRequestOptions,
@@ -66,6 +66,23 @@ export class EncodeState {
   get conversation(): readonly Message[] {
     this.repaired ??= repairToolTurns(this.request.messages);
     return this.repaired;
+  }
+
+  /**
+   * Returns the tools, of those with one name the first: Anthropic and Google answer 400 to a second
+   * one, which clients send that join the tools of several servers.
+   */
+  uniqueTools(): readonly Tool[] {
+    const { tools = [] } = this.request;
+    const names = new Set<string>();
+    return tools.filter((tool, index) => {
+      if (tool.type === "hosted" || this.sameDialect) return true;
+      const name = `${tool.namespace ?? ""}\n${tool.name}`;
+      const isFirst = !names.has(name);
+      if (isFirst) names.add(name);
+      else this.lose(`tools[${index}]`, `another tool has the name ${tool.name}`);
+      return isFirst;
+    });
   }
 
   /** The wire names of the tools that earlier turns called, each once. */

@@ -167,7 +167,12 @@ export function encodeClaudeThinking(state: EncodeState): ClaudeThinking {
       thinking: asWritten(reasoning),
       effort: reasoning.effort,
     });
-  if (isReasoningDisabled(reasoning)) return { maxTokens, thinking: { type: "disabled" } };
+  if (isReasoningDisabled(reasoning)) {
+    if (!claudeAbilities(upstreamModel).alwaysThinks)
+      return { maxTokens, thinking: { type: "disabled" } };
+    state.lose("reasoning", "the model cannot stop thinking; it thinks as little as it can");
+    return { maxTokens, effort: "low" };
+  }
   const effort = flatEffort(reasoning);
   if (effort === undefined) return { maxTokens };
   if (forcesTool(state)) {
@@ -215,12 +220,13 @@ function adaptive(
 ): ClaudeThinking {
   if (reasoning.budgetTokens !== undefined)
     state.lose("reasoning.budget_tokens", "the model takes an effort instead");
+  const known = clampEffort(effort, claudeAbilities(state.options.upstreamModel).efforts);
   const summarized = reasoning.summary === undefined ? undefined : "summarized";
   const display = reasoning.display ?? (reasoning.exclude === true ? "omitted" : summarized);
   return {
     maxTokens,
     thinking: { type: "adaptive", ...(display !== undefined && { display }) },
-    effort: effort === "minimal" ? "low" : effort,
+    ...(known !== undefined && { effort: known === "minimal" ? "low" : known }),
   };
 }
 
@@ -288,7 +294,7 @@ const forcesTool = ({ request: { toolChoice, tools } }: EncodeState): boolean =>
  * The abilities of a Claude model, derived from its wire name; other makers' models behind this
  * dialect accept the older fields.
  */
-interface ClaudeAbilities {
+export interface ClaudeAbilities {
   /**
    * Whether sampling parameters are answered with 400 (Claude 4.7 and later, Anthropic's migration
    * guide of 2026-10-21).
@@ -304,11 +310,34 @@ interface ClaudeAbilities {
   refusesBudgets: boolean;
   /** Whether `output_config.effort` is answered with 400 (up to Claude 4.5, but for Opus 4.5). */
   refusesEffort: boolean;
+  /** The efforts that are not answered with 400 where these are not all (Claude 4.5 and 4.6). */
+  efforts: ReasoningLevels | undefined;
+  /** Whether thinking that is turned off, and a forced call, are answered with 400. */
+  alwaysThinks: boolean;
+  /** Whether a conversation that ends in the model's own turn is answered with 400 (from 4.6 on). */
+  refusesPrefill: boolean;
+  /** Whether instructions within the conversation are answered with 400 (up to Claude 4.7). */
+  refusesLaterSystem: boolean;
   /** Whether it accepts strict tools and output schemas (Claude 4.1 and later). */
   takesSchemas: boolean;
 }
 
 const pattern = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/;
+
+/**
+ * Models whose thinking cannot be turned off. Sources: link-assistant/hive-mind#1876 (2026-06),
+ * stdapi-ai/stdapi.ai#284 (2026-09).
+ */
+const thinkers = /claude-(?:fable|mythos|opus-5[-.]5(?!\d))/;
+
+/**
+ * The efforts of Claude by the version before which they hold. Source: platform.claude.com,
+ * build-with-claude/effort (2026-08), of which `xhigh` begins with 4.7.
+ */
+const effortsOf: readonly (ReasoningLevels & { until: number })[] = [
+  { until: 4.06, levels: ["low", "medium", "high"] },
+  { until: 4.07, levels: ["low", "medium", "high", "max"] },
+];
 
 /**
  * Returns the abilities by wire name, such as `claude-opus-4-7`, `claude-3-5-haiku-20241022` or
@@ -324,6 +353,10 @@ export function claudeAbilities(model: string): ClaudeAbilities {
     refusesBudgets: version !== undefined && version >= 4.07,
     refusesEffort:
       version !== undefined && version < 4.06 && !/opus-4[-.]5/.test(model.toLowerCase()),
+    efforts: version === undefined ? undefined : effortsOf.find(({ until }) => version < until),
+    alwaysThinks: thinkers.test(model.toLowerCase()),
+    refusesPrefill: version !== undefined && version >= 4.06,
+    refusesLaterSystem: version !== undefined && version < 4.08,
     takesSchemas: version === undefined || version >= 4.01,
   };
 }

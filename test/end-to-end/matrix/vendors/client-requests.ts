@@ -2,6 +2,7 @@ import {
   chatFormat,
   chatTool,
   claudeTool,
+  eitherOf,
   geminiTool,
   responsesTool,
   schemaOf,
@@ -152,6 +153,9 @@ export const clientRequests: readonly ClientCase[] = [
     stream: true,
     tools: [geminiTool()],
     generationConfig: { temperature: 1, topP: 0.95, thinkingConfig: { includeThoughts: true } },
+  }),
+  gemini("a tool with one of two arguments", {
+    tools: [geminiTool({ parametersJsonSchema: eitherOf })],
   }),
   gemini("a level", { generationConfig: { thinkingConfig: { thinkingLevel: "LOW" } } }),
   gemini(

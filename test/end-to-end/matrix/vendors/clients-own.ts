@@ -4,8 +4,9 @@
  * of what the client wrote, or the contract says that native bodies stay as they are.
  */
 export const clientsOwn: readonly RegExp[] = [
-  // Messages upstreams receive the body of a Messages client with no change but to its thinking.
-  /^anthropic\/(?!cap-above-model|foreign-signature|adaptive-on-older|budget-on-newer|effort-on-older)/,
+  // Messages upstreams receive the body of a Messages client with no change but to its thinking, and to
+  // instructions at places that the model does not know.
+  /^anthropic\/(?!cap-above-model|foreign-signature|adaptive-on|budget-on-newer|effort-(?:on-older|level)|thinking-disabled|later-system)/,
   // `none` is never clamped (contract, reasoning rules 1 and 3).
   /^(?:openai\/effort-none|groq\/effort-gpt-oss)$/,
   // Calls and results that do not belong together.
@@ -19,6 +20,7 @@ export const clientsOwn: readonly RegExp[] = [
   /\/(?:responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
   // Schemas and names of tools, which are the client's own words.
   /\/(?:tool-name|array-without-items|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
+  /^openai\/(?:responses-)?top-level-forms$/,
   /^llama-cpp\/(?:pattern-without-anchors|prompt-\w+)$/,
   /\/(?:schema-missing|schema-streamed|json-without-the-word)$/,
   /^groq\/json-beside-functions$/,

@@ -5,6 +5,7 @@ import {
   chatHistory,
   chatResult,
   chatTool,
+  eitherOf,
   schemaOf,
 } from "../../../support/strict-vendors/samples.ts";
 import type { Fields } from "../support/json-value.ts";
@@ -24,13 +25,15 @@ const markers = {
     { role: "user", content: "Hi" },
   ],
 };
-const prefilled = (text: string): Fields => ({
+const prefilled = (text: string): { messages: readonly Fields[] } => ({
   messages: [
     { role: "user", content: "Hi" },
     { role: "assistant", content: text },
     { role: "user", content: "And?" },
   ],
 });
+/** A conversation that ends in the model's own turn. */
+const begun: Fields = { messages: prefilled("So")["messages"].slice(0, 2) };
 const held = (property: Fields): Fields => ask(chatFormat(schemaOf(property)));
 const longId = "functions.look_up:0";
 const oddCalls = chatHistory({ call: chatCall({}, longId), result: chatResult(longId) });
@@ -40,6 +43,7 @@ const cutCalls = {
 };
 const strayResult = { messages: [{ role: "user", content: "Hi" }, chatResult()] };
 const toolless = { ...chatHistory(), tools: undefined };
+const twins = ask({ tools: [chatTool(), chatTool({ description: "Looks it up elsewhere." })] });
 const badName = ask({ tools: [chatTool({ name: "look.up" })] });
 
 /** Requests of chat clients that would break a rule of another dialect if translated word by word. */
@@ -57,8 +61,11 @@ export const translated: Readonly<Record<string, Fields>> = {
   "anthropic/unknown-reasoning-effort": ask({ reasoning_effort: "low" }),
   "anthropic/unknown-user": ask({ user: "u" }),
   "anthropic/budget-on-newer": ask({ reasoning: { max_tokens: 2_048 }, max_tokens: 4_096 }),
+  "anthropic/thinking-disabled": ask({ reasoning_effort: "none" }),
+  "anthropic/forced-tool-on-thinker": ask(forced),
   "anthropic/adaptive-on-older": thinking({}),
   "anthropic/effort-on-older": thinking({}),
+  "anthropic/effort-level": ask({ reasoning_effort: "xhigh" }),
   "anthropic/budget-too-small": ask({ reasoning: { max_tokens: 512 }, max_tokens: 4_096 }),
   "anthropic/budget-above-cap": thinking({ max_tokens: 1_025 }),
   "anthropic/temperature-while-thinking": thinking({ temperature: 0 }),
@@ -79,12 +86,14 @@ export const translated: Readonly<Record<string, Fields>> = {
     ],
   },
   "anthropic/trailing-white-space": prefilled("So "),
-  "anthropic/prefill-on-newer": prefilled("So"),
+  "anthropic/prefill-on-newer": begun,
   "anthropic/calls-without-results": cutCalls,
   "anthropic/results-without-calls": strayResult,
   "anthropic/call-id": oddCalls,
   "anthropic/history-without-tools": toolless,
   "anthropic/tool-name": badName,
+  "anthropic/tool-names-twice": twins,
+  "anthropic/top-level-forms": ask({ tools: [chatTool({ parameters: eitherOf })] }),
   "anthropic/too-many-markers": markers,
   "anthropic/blank-stop": ask({ stop: ["\n\n", "END"] }),
   "anthropic/image-type": {
@@ -168,6 +177,7 @@ export const translated: Readonly<Record<string, Fields>> = {
   "google/level-and-budget": thinking({ max_tokens: 4_096 }),
   "google/level-on-older": thinking({}),
   "google/level-minimal-on-pro": ask({ reasoning_effort: "minimal" }),
+  "google/level-minimal-on-newer": ask({ reasoning_effort: "none" }),
   "google/budget-off-on-pro": ask({ reasoning_effort: "none" }),
   "google/budget-range": ask({ reasoning_effort: "max" }),
   "google/thinking-on-others": thinking({}),
@@ -178,6 +188,7 @@ export const translated: Readonly<Record<string, Fields>> = {
   "google/top-k-zero": ask({ top_k: 0 }),
   "google/unknown-config": ask({ min_p: 0.1, repetition_penalty: 1.1, logit_bias: { "1": 1 } }),
   "google/no-contents": { messages: [{ role: "system", content: "Say hi." }] },
+  "google/model-turn-last": begun,
   "google/role": {
     messages: [
       { role: "developer", content: "Be brief." },
@@ -198,6 +209,7 @@ export const translated: Readonly<Record<string, Fields>> = {
   "google/call-after-user": chatHistory({}, { role: "user", content: "And tomorrow?" }),
   "google/thought-signature": chatHistory(),
   "google/function-name": ask({ tools: [chatTool({ name: "9lives" })] }),
+  "google/duplicate-declaration": twins,
   "google/parameters-subset": ask({
     tools: [chatTool({ parameters: schemaOf({ type: "string" }, { $schema: "https://x.test" }) })],
   }),

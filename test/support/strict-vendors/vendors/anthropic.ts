@@ -3,6 +3,8 @@ import {
   at,
   blocksOf,
   fieldsOf,
+  hasForms,
+  hasTwins,
   isAbove,
   isOpen,
   isOther,
@@ -14,7 +16,7 @@ import {
   turnsOf,
 } from "../reading.ts";
 import { type Fields, rulesOf, type VendorRequest, type VendorRule } from "../rule.ts";
-import { askClaude, claudeHistory, claudeTool, schemaOf } from "../samples.ts";
+import { askClaude, claudeHistory, claudeTool, eitherOf, schemaOf } from "../samples.ts";
 
 const envelope = ({ message }: { message: string }): Fields => ({
   type: "error",
@@ -28,6 +30,10 @@ const since47 = /claude-(?:(?:opus|sonnet|haiku|fable|mythos)-)?(?:4-[7-9]|[5-9]
 const adaptiveModels = /claude-(?:(?:opus|sonnet|haiku|fable|mythos)-)?(?:4-[6-9]|[5-9])(?!\d)/;
 /** Claude up to 4.5. */
 const budgetModels = /claude-(?:3-7-sonnet|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?!-\d(?!\d)))/;
+/** Claude up to 4.7. */
+const before48 = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0-7])?(?!-\d(?!\d)))/;
+/** Claude whose thinking cannot be turned off. */
+const thinkers = /claude-(?:fable|mythos|opus-5-5)/;
 const since41 = /claude-(?:(?:opus|sonnet|haiku|fable|mythos)-)?(?:4-[1-9](?!\d)|[5-9])/;
 const withoutEffort = /claude-(?:3|haiku-4-5|sonnet-4-5|opus-4-1|sonnet-4-0|opus-4-0)/;
 
@@ -111,6 +117,27 @@ const thinkingRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body:
     },
   },
   {
+    id: "thinking-disabled",
+    models: thinkers,
+    when: ({ body }) => at(body, "thinking.type") === "disabled",
+    says: '"thinking.type.disabled" is not supported for this model.',
+    source:
+      "github.com/danny-avila/LibreChat/pull/14422 (2026-07-24), " +
+      "github.com/stdapi-ai/stdapi.ai/issues/284 (2026-09-22)",
+    violates: { model: "claude-fable-5", body: askClaude({ thinking: { type: "disabled" } }) },
+  },
+  {
+    id: "forced-tool-on-thinker",
+    models: thinkers,
+    when: forcesTool,
+    says: "Thinking may not be enabled when tool_choice forces tool use.",
+    source: "github.com/stdapi-ai/stdapi.ai/issues/284 (2026-09-22)",
+    violates: {
+      model: "claude-opus-5-5",
+      body: askClaude({ tools: [claudeTool()], tool_choice: { type: "any" } }),
+    },
+  },
+  {
     id: "adaptive-on-older",
     models: budgetModels,
     when: ({ body }) => at(body, "thinking.type") === "adaptive",
@@ -127,6 +154,17 @@ const thinkingRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body:
     violates: {
       model: "claude-haiku-4-5",
       body: askClaude({ output_config: { effort: "high" } }),
+    },
+  },
+  {
+    id: "effort-level",
+    models: /claude-(?:(?:opus|sonnet)-4-6|opus-4-5)/,
+    when: ({ body }) => at(body, "output_config.effort") === "xhigh",
+    says: "This model does not support effort level 'xhigh'. Supported levels: high, low, max, medium.",
+    source: "github.com/Yeachan-Heo/gajae-code/issues/3913 (2026-08-06)",
+    violates: {
+      model: "claude-sonnet-4-6",
+      body: askClaude({ output_config: { effort: "xhigh" } }),
     },
   },
   {
@@ -270,6 +308,22 @@ const turnRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: env
     },
   },
   {
+    id: "later-system",
+    models: before48,
+    when: someTurn(({ role }) => role === "system"),
+    says: "role 'system' is not supported on this model",
+    source: "github.com/anthropics/claude-code/issues/61242 (2026-05-21)",
+    violates: {
+      model: "claude-sonnet-4-6",
+      body: askClaude({
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "system", content: "Be brief." },
+        ],
+      }),
+    },
+  },
+  {
     id: "calls-without-results",
     when: someTurn((turn, index, turns) =>
       uses(turn).some(
@@ -326,6 +380,28 @@ const turnRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: env
     violates: {
       model: "claude-sonnet-4-5",
       body: askClaude({ tools: [claudeTool({ name: "look.up" })] }),
+    },
+  },
+  {
+    id: "tool-names-twice",
+    when: ({ body }) => hasTwins(listOf(body["tools"])),
+    says: "tools: Tool names must be unique.",
+    source: "github.com/anthropics/claude-code/issues/10687 (2025-10-31)",
+    violates: {
+      model: "claude-sonnet-4-5",
+      body: askClaude({ tools: [claudeTool(), claudeTool()] }),
+    },
+  },
+  {
+    id: "top-level-forms",
+    when: ({ body }) => listOf(body["tools"]).some((tool) => hasForms(tool["input_schema"])),
+    says: "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level",
+    source:
+      "github.com/anthropics/claude-code/issues/44788 (2026-04-07), " +
+      "github.com/windoze95/cantinarr/issues/497 (2026-08-23)",
+    violates: {
+      model: "claude-sonnet-4-5",
+      body: askClaude({ tools: [claudeTool({ input_schema: eitherOf })] }),
     },
   },
   {

@@ -3,6 +3,7 @@ import {
   at,
   blocksOf,
   fieldsOf,
+  hasTwins,
   isOther,
   isSet,
   listOf,
@@ -107,6 +108,18 @@ const generationRules = rulesOf({ vendor: "google", endpoint: "generate", body: 
     },
   },
   {
+    id: "level-minimal-on-newer",
+    models: /gemini-3\.[7-9]-flash(?!-lite)/,
+    when: ({ body }) =>
+      /^minimal$/i.test(String(at(body, "generationConfig.thinkingConfig.thinkingLevel"))),
+    says: "Thinking level is unsupported: THINKING_LEVEL_MINIMAL",
+    source: "github.com/can1357/oh-my-pi/issues/10543, litellm-docs PR#1505 (2026-09-16)",
+    violates: {
+      model: "gemini-3.8-flash",
+      body: config({ thinkingConfig: { thinkingLevel: "MINIMAL" } }),
+    },
+  },
+  {
     id: "budget-off-on-pro",
     models: /gemini-2\.5-pro|gemini-3[.\d]*-pro/,
     when: ({ body }) => at(body, "generationConfig.thinkingConfig.thinkingBudget") === 0,
@@ -196,6 +209,17 @@ const conversationRules = rulesOf({ vendor: "google", endpoint: "generate", body
     },
   },
   {
+    id: "model-turn-last",
+    models: /gemini-3\.(?:[6-9]|5-flash-lite)/,
+    when: (request) => turnsOf(request).at(-1)?.["role"] === "model",
+    says: "Requests ending with a model turn are not supported.",
+    source: "github.com/Zoo-Code-Org/Zoo-Code/issues/1052 (2026-07-22)",
+    violates: {
+      model: "gemini-3.8-flash",
+      body: { contents: [user("Hi"), { role: "model", parts: [{ text: "So" }] }] },
+    },
+  },
+  {
     id: "role",
     when: someTurn(({ role }) => !["user", "model", "function"].includes(String(role ?? "user"))),
     says: "Please use a valid role: user, model.",
@@ -272,6 +296,16 @@ const conversationRules = rulesOf({ vendor: "google", endpoint: "generate", body
     violates: {
       model: "gemini-2.5-flash",
       body: askGemini({ tools: [geminiTool({ name: "9lives" })] }),
+    },
+  },
+  {
+    id: "duplicate-declaration",
+    when: (request) => hasTwins(declarationsOf(request)),
+    says: "Duplicate function declaration found: look_up",
+    source: "github.com/rikkahub/rikkahub/issues/1311 (2026-06-12)",
+    violates: {
+      model: "gemini-3.1-pro-preview",
+      body: askGemini({ tools: [geminiTool(), geminiTool()] }),
     },
   },
   {

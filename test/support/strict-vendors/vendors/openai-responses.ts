@@ -1,6 +1,8 @@
 import {
   all,
   fieldsOf,
+  functionsOf,
+  hasForms,
   hasOptional,
   isOpen,
   isOther,
@@ -10,7 +12,7 @@ import {
   schemasIn,
 } from "../reading.ts";
 import { type Fields, rulesOf, type VendorRequest, type VendorRule } from "../rule.ts";
-import { chatTool, responsesTool, schemaOf } from "../samples.ts";
+import { chatTool, eitherOf, responsesTool, schemaOf } from "../samples.ts";
 import {
   openaiError as envelope,
   isOff as offOf,
@@ -58,6 +60,22 @@ export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
       source: responsesReference,
       violates: { model: "gpt-4.1", body: { ...hello, [field]: value } },
     })),
+    {
+      id: "responses-top-level-forms",
+      when: (request) => functionsOf(request).some(({ parameters }) => hasForms(parameters)),
+      says:
+        "Invalid schema for function 'look_up': schema must have type 'object' and not have " +
+        "'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.",
+      param: "tools[0].parameters",
+      code: "invalid_function_parameters",
+      source:
+        "github.com/langchain-ai/langchainjs/issues/9804 (2026-01-14), " +
+        "github.com/goruck/home-generative-agent/pull/545 (2026-08-12)",
+      violates: {
+        model: "gpt-4.1",
+        body: { ...hello, tools: [responsesTool({ parameters: eitherOf, strict: false })] },
+      },
+    },
     {
       id: "responses-small-cap",
       when: ({ body }) =>

@@ -4,6 +4,7 @@ import {
   callsOf,
   fieldsOf,
   functionsOf,
+  hasForms,
   hasOptional,
   hasStrayResult,
   isAbove,
@@ -28,6 +29,7 @@ import {
   chatHistory,
   chatResult,
   chatTool,
+  eitherOf,
   schemaOf,
 } from "../samples.ts";
 import { openaiResponsesRules } from "./openai-responses.ts";
@@ -311,6 +313,22 @@ const formRefusals = rulesOf({ vendor: "openai", endpoint: "chat", body: envelop
     violates: {
       model: "gpt-4.1",
       body: ask({ tools: [chatTool({ parameters: { type: "object" } })] }),
+    },
+  },
+  {
+    id: "top-level-forms",
+    when: (request) => functionsOf(request).some(({ parameters }) => hasForms(parameters)),
+    says:
+      "Invalid schema for function 'look_up': schema must have type 'object' and not have " +
+      "'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.",
+    param: "tools[0].function.parameters",
+    code: "invalid_function_parameters",
+    source:
+      "github.com/langchain-ai/langchainjs/issues/9804 (2026-01-14), " +
+      "github.com/goruck/home-generative-agent/pull/545 (2026-08-12)",
+    violates: {
+      model: "gpt-4.1",
+      body: ask({ tools: [chatTool({ parameters: eitherOf })] }),
     },
   },
   {

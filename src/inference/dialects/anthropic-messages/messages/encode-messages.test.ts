@@ -30,13 +30,17 @@ interface Wire {
 
 function encode(
   messages: Message[],
-  options: { dialect?: CanonicalRequest["dialect"]; deviations?: DialectDeviations } = {},
+  options: {
+    dialect?: CanonicalRequest["dialect"];
+    deviations?: DialectDeviations;
+    upstreamModel?: string;
+  } = {},
 ): Wire {
-  const { dialect = "openai-chat", deviations = {} } = options;
+  const { dialect = "openai-chat", deviations = {}, upstreamModel = "claude-opus-4-7" } = options;
   const { body, losses } = encodeRequest(
     { dialect, model: "m", stream: false, messages },
     {
-      upstreamModel: "claude-opus-4-7",
+      upstreamModel,
       stream: false,
       providerId: "anthropic",
       deviations,
@@ -147,10 +151,13 @@ describe("conversation turns", () => {
   });
 
   test("end a prefilled assistant turn without whitespace", () => {
-    expect(encode([user("Hi"), model(text("The answer is \n"))]).messages.at(-1)).toEqual({
-      role: "assistant",
-      content: "The answer is",
-    });
+    const turns = [user("Hi"), model(text("The answer is \n"))];
+    const begun = { role: "assistant", content: "The answer is" };
+    const older = encode(turns, { upstreamModel: "claude-sonnet-4-5" });
+    expect([older.messages.at(-1), older.losses]).toEqual([begun, []]);
+    const newer = encode(turns);
+    expect(newer.messages.slice(1)).toEqual([begun, { role: "user", content: "Continue." }]);
+    expect(newer.losses).toEqual(["messages[1]"]);
   });
 
   test("send lone instructions as the user's, and start with the user", () => {
@@ -294,17 +301,20 @@ describe("reasoning", () => {
 });
 
 test("turns of a Messages client are kept unchanged", () => {
-  const { messages } = encode(
-    [user("a"), user("b"), model(text("c")), model(text("d")), system("Now rhyme.")],
-    { dialect: "anthropic-messages" },
-  );
-  expect(messages.map(({ role, content }) => [role, content])).toEqual([
+  const turns = [user("a"), user("b"), model(text("c")), model(text("d")), system("Now rhyme.")];
+  const sent = (upstreamModel: string): unknown[] =>
+    encode(turns, { dialect: "anthropic-messages", upstreamModel }).messages.map(
+      ({ role, content }) => [role, content],
+    );
+  const before = [
     ["user", "a"],
     ["user", "b"],
     ["assistant", "c"],
     ["assistant", "d"],
-    ["system", "Now rhyme."],
-  ]);
+  ];
+  expect(sent("claude-opus-4-8")).toEqual([...before, ["system", "Now rhyme."]]);
+  const reminder = "<system-reminder>\nNow rhyme.\n</system-reminder>";
+  expect(sent("claude-opus-4-7")).toEqual([...before, ["user", reminder]]);
 });
 
 test("web search citations are returned only with their encrypted index", () => {

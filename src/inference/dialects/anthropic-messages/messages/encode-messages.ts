@@ -22,9 +22,10 @@ import {
 } from "../../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import { type EncodePlace, type EncodeState, opaqueName } from "../../shared/encode-state.ts";
+import { claudeAbilities } from "../../shared/reasoning-rules.ts";
 import { argumentsObject, wrapInput } from "../../shared/tools.ts";
 import { asArray, unsupportedContent, withoutUndefined } from "../../shared/wire-fields.ts";
-import { cacheFields, legalCallId, replayCitation } from "../answer-fields.ts";
+import { cacheFields, legalCallId, replayCitation, takesLaterSystem } from "../answer-fields.ts";
 
 /** Encodes the conversation, with its leading instructions separately. */
 export function encodeMessages(state: EncodeState): {
@@ -64,6 +65,14 @@ interface Turn {
 const openingTurn: Turn = {
   role: "user",
   blocks: [{ type: "text", text: "(The conversation begins.)" }],
+  fields: {},
+  resultsOnly: false,
+};
+
+/** The turn behind a conversation that ends in the model's own. */
+const closingTurn: Turn = {
+  role: "user",
+  blocks: [{ type: "text", text: "Continue." }],
   fields: {},
   resultsOnly: false,
 };
@@ -114,14 +123,17 @@ class TurnEncoder {
   }
 
   finish(): JsonObject[] {
-    const {
-      turns,
-      state: { sameDialect },
-    } = this;
+    const { turns, state } = this;
+    const { sameDialect } = state;
+    const { refusesPrefill } = claudeAbilities(state.options.upstreamModel);
     const last = turns.at(-1);
     if (last?.role === "assistant") trimEnd(last.blocks);
     const filled = turns.filter(({ blocks }) => blocks.length > 0);
     if (filled[0]?.role === "assistant" && !sameDialect) filled.unshift(openingTurn);
+    if (filled.at(-1)?.role === "assistant" && refusesPrefill && !sameDialect) {
+      state.lose(`messages[${this.index - 1}]`, "the model takes no beginning of its answer");
+      filled.push(closingTurn);
+    }
     return filled.map(({ role, blocks, fields }) => ({
       role,
       content: plainOrBlocks(blocks),
@@ -151,10 +163,10 @@ class TurnEncoder {
    * clients know limit where they may be placed, so those of other clients are sent as the user's.
    */
   private laterSystem(message: SystemMessage, place: EncodePlace): Turn {
-    const { sameDialect, deviations } = this.state;
+    const { sameDialect, deviations, options } = this.state;
     const { content, ...fields } = place.extensionFields(message.extensions);
     const blocks = encodeSystem(message, place);
-    if (sameDialect && deviations.systemOnlyFirst !== true) {
+    if (sameDialect && takesLaterSystem(options.upstreamModel, deviations)) {
       return {
         role: "system",
         blocks: [...blocks, ...((asArray(content) ?? []) as readonly JsonObject[])],

@@ -75,6 +75,63 @@ describe("the passthrough body", () => {
     });
   });
 
+  describe("has instructions within the conversation", () => {
+    const said = (role: string, content: unknown): object => ({ role, content });
+    const definition = { name: "late", input_schema: { type: "object", properties: {} } };
+    const addition = { type: "tool_addition", tool: { type: "tool_definition", definition } };
+    const marked = { type: "text", text: "Now rhyme.", cache_control: { type: "ephemeral" } };
+    const messages = [
+      said("user", "Hi"),
+      said("system", [marked, addition]),
+      said("assistant", "Hello."),
+      said("user", "Go"),
+      said("system", "Be brief."),
+      { role: "system", content: [], output_config: { effort: "low" } },
+    ];
+    const of = (upstreamModel: string, deviations = {}): ReturnType<typeof requestText> => {
+      const text = JSON.stringify({ model: "m", tools: [{ name: "a" }], messages });
+      return requestText(
+        { text, body: JSON.parse(text) as Record<string, unknown> } as OriginalRequest,
+        { ...route, route: { upstreamModel, provider: { id: "anthropic", deviations } } },
+      );
+    };
+
+    test.each(["claude-opus-4-8", "claude-sonnet-5", "anthropic.claude-opus-5-v1:0", "glm-5"])(
+      "as they were written for %s",
+      (model) => {
+        const { text, losses } = of(model);
+        expect(JSON.parse(text)).toEqual({ model, tools: [{ name: "a" }], messages });
+        expect(losses).toEqual([]);
+      },
+    );
+
+    test.each<[model: string, deviations: object]>([
+      ["claude-opus-4-7", {}],
+      ["claude-haiku-4-5-20251001", {}],
+      ["deepseek-v4-pro", { systemOnlyFirst: true }],
+    ])("as the user's text for %s", (model, deviations) => {
+      const { text, losses } = of(model, deviations);
+      const reminder = (words: string, more = {}): object =>
+        said("user", [
+          { type: "text", text: `<system-reminder>\n${words}\n</system-reminder>`, ...more },
+        ]);
+      expect(JSON.parse(text)).toEqual({
+        model,
+        tools: [{ name: "a" }, definition],
+        messages: [
+          messages[0],
+          reminder("Now rhyme.", { cache_control: { type: "ephemeral" } }),
+          messages[2],
+          messages[3],
+          reminder("Be brief."),
+        ],
+      });
+      expect(losses.map(({ field }) => field)).toEqual(
+        [1, 4, 5].map((at) => `messages[${at}].role`),
+      );
+    });
+  });
+
   describe("omits thinking without a signature", () => {
     const thought = { type: "thinking", thinking: "t", signature: "" };
     const said = { type: "text", text: "a" };

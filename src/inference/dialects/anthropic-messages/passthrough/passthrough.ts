@@ -6,6 +6,7 @@ import {
   memberText,
 } from "../../../../platform/kernel/json/json-members.ts";
 import { answerFacts } from "../../../canonical/answer-meter.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { removeRefused } from "../../shared/charged-extras.ts";
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
@@ -19,12 +20,14 @@ import {
   type WholeAnswer,
 } from "../../shared/passthrough.ts";
 import { AnswerReader } from "../../shared/stream/answer-reader.ts";
+import { asArray } from "../../shared/wire-fields.ts";
 import { fittingEnd } from "../answer-fields.ts";
 import { decodeResponse } from "../decode-response.ts";
 import { MessagesStreamDecoder } from "../decode-stream.ts";
 import { pricedUsageText } from "../usage.ts";
 import { withTextLast } from "./late-thoughts.ts";
 import { KeptWriter } from "./passthrough-stream.ts";
+import { fitInstructions } from "./later-instructions.ts";
 import { messagesGatewayFields } from "../request-schema.ts";
 import { providerReferences } from "../threads.ts";
 import { openSeals } from "./replayed-thoughts.ts";
@@ -73,8 +76,11 @@ export function requestText(
     messages: body["messages"],
     route,
   });
-  if (messages !== undefined) edits.set("messages", JSON.stringify(messages));
+  const instructed = fitInstructions(messages ?? body["messages"], route);
+  const changed = instructed.messages ?? messages;
+  if (changed !== undefined) edits.set("messages", JSON.stringify(changed));
   const refused = removeRefused(body, { edits, deviations: route.provider.deviations });
+  if (instructed.tools.length > 0) offerTools(instructed.tools, { text, edits });
   const fittedThinking = fitThinking(
     { body, text },
     {
@@ -99,11 +105,22 @@ export function requestText(
       ...references.losses,
       ...fitted.losses,
       ...losses,
+      ...instructed.losses,
       ...refused,
       ...fittedThinking,
       ...unthought,
     ],
   };
+}
+
+/** Offers further tools behind those of the request. */
+function offerTools(
+  tools: readonly JsonObject[],
+  { text, edits }: { text: string; edits: Map<string, string | undefined> },
+): void {
+  const written = edits.has("tools") ? edits.get("tools") : memberText(text, "tools");
+  const offered = asArray(JSON.parse(written ?? "[]")) ?? [];
+  edits.set("tools", JSON.stringify([...offered, ...tools]));
 }
 
 /** Lowers the output cap, and a reasoning budget below it. */

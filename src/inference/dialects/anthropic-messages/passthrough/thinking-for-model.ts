@@ -1,7 +1,12 @@
 import { editMembers, memberText } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { budgetTokensMin, budgetWithin, type OriginalRequest } from "../../shared/passthrough.ts";
-import { budgetFor, claudeAbilities } from "../../shared/reasoning-rules.ts";
+import {
+  budgetFor,
+  clampEffort,
+  claudeAbilities,
+  type ClaudeAbilities,
+} from "../../shared/reasoning-rules.ts";
 import { callsUnderWay, isThought } from "./replayed-thoughts.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,11 +31,17 @@ export function fitThinking(
   const { effort } = Object(body["output_config"]) as { effort?: unknown };
   const abilities = claudeAbilities(upstreamModel);
   const losses: Loss[] = [];
-  if (typeof effort === "string" && abilities.refusesEffort) {
+  const known = typeof effort === "string" ? knownEffort(effort, abilities) : effort;
+  if (known !== effort) {
     const written = memberText(text, "output_config") ?? "{}";
-    const rest = editMembers(written, new Map([["effort", undefined]]));
+    const fitted = known === undefined ? undefined : JSON.stringify(known);
+    const rest = editMembers(written, new Map([["effort", fitted]]));
     edits.set("output_config", /^\s*\{\s*\}\s*$/.test(rest) ? undefined : rest);
-    losses.push({ field: "output_config.effort", reason: "the model does not take an effort" });
+    const reason =
+      known === undefined
+        ? "the model does not take an effort"
+        : `the model knows no effort ${String(effort)}; it is sent ${String(known)}`;
+    losses.push({ field: "output_config.effort", reason });
   }
   if (thinking?.["type"] === "adaptive" && abilities.takesBudgetsAlone) {
     const written = budgetText(body, { effort, maxTokens });
@@ -43,8 +54,18 @@ export function fitThinking(
     edits.set("thinking", '{"type":"adaptive"}');
     losses.push({ field: "thinking.budget_tokens", reason: "the model thinks adaptively" });
   }
+  if (thinking?.["type"] === "disabled" && abilities.alwaysThinks) {
+    edits.set("thinking", undefined);
+    losses.push({ field: "thinking", reason: "the model cannot stop thinking" });
+  }
   return losses;
 }
+
+/** Returns the effort that a Claude model takes in place of another; undefined where it takes none. */
+const knownEffort = (
+  effort: string,
+  { refusesEffort, efforts }: Pick<ClaudeAbilities, "refusesEffort" | "efforts">,
+): string | undefined => (refusesEffort ? undefined : (clampEffort(effort, efforts) ?? effort));
 
 /**
  * Returns thinking with a budget by the effort that was asked for. Undefined where none fits: below

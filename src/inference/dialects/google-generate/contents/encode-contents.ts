@@ -103,6 +103,11 @@ class ConversationEncoder {
 
   finish(): JsonObject[] {
     this.flushResults();
+    if (this.contents.at(-1)?.role === "model" && !this.state.traits.prefill) {
+      const last = this.state.conversation.length - 1;
+      this.state.lose(`messages[${last}]`, "the model takes no beginning of its answer");
+      this.append("user", textParts("Continue."));
+    }
     return this.contents.map(({ role, parts }) => ({ role, parts }));
   }
 

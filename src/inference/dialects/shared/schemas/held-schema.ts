@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { EncodePlace } from "./encode-state.ts";
-import { asArray, asObject } from "./wire-fields.ts";
+import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
+import type { EncodePlace } from "../encode-state.ts";
+import { asArray, asObject } from "../wire-fields.ts";
 
 /** A JSON Schema in the form to which Claude can be held. */
 export interface HeldSchema {
@@ -58,7 +58,7 @@ function canBeHeld(schema: JsonObject, root: JsonObject, open: readonly string[]
 }
 
 /** Returns the definition that a reference within the schema names. */
-function referred(root: JsonObject, ref: string): JsonObject | undefined {
+export function referred(root: JsonObject, ref: string): JsonObject | undefined {
   const [, group, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
   return group === undefined || name === undefined
     ? undefined
@@ -195,7 +195,7 @@ function enforced(
 }
 
 /** Returns the description with the moved keywords behind it, in the words of Anthropic's SDK. */
-function withRules(schema: JsonObject, moved: JsonObject): string | undefined {
+export function withRules(schema: JsonObject, moved: JsonObject): string | undefined {
   const written = typeof schema.description === "string" ? schema.description : undefined;
   const rules = Object.entries(moved).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
   if (rules.length === 0) return written;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
-import type { JsonObject } from "../../canonical/json.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
 import { heldSchema } from "./held-schema.ts";
 
 const objectOf = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
