@@ -1,4 +1,4 @@
-import { mkdir, open, opendir, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, opendir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Bucket, BucketObject } from "./bucket.ts";
 import type { ByteRange } from "./file-cipher.ts";
@@ -19,7 +19,7 @@ export class DirectoryBucket implements Bucket {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, "wx", 0o600);
     try {
-      for await (const piece of pieces) await file.write(piece);
+      for await (const piece of pieces) await writeWhole(file, piece);
       await file.datasync();
     } catch (error) {
       await file.close();
@@ -68,4 +68,10 @@ async function* entriesOf(path: string): AsyncGenerator<string> {
   const directory = await opendir(path).catch(() => undefined);
   if (directory === undefined) return;
   for await (const { name } of directory) yield name;
+}
+
+/** Writes all bytes: the system may take a part of them, as on a disk that is nearly full. */
+async function writeWhole(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let written = 0; written < bytes.byteLength; )
+    written += (await file.write(bytes, written, bytes.byteLength - written)).bytesWritten;
 }

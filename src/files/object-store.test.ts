@@ -1,11 +1,23 @@
 import { afterAll, describe, expect, spyOn, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Kysely } from "kysely";
+import { systemClock } from "../platform/kernel/clock.ts";
 import type { StoredObject } from "./object-store.ts";
 import { DirectoryBucket } from "./directory-bucket.ts";
 import { segmentBytes } from "./file-cipher.ts";
+import { FileStore, type FileTables } from "./file-store.ts";
 import { ObjectStore } from "./object-store.ts";
+import { type Upload, UploadStore } from "./upload-store.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "switchyard-objects-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -96,6 +108,42 @@ describe("an object", () => {
     const left: string[] = [];
     for await (const { name } of objects.list()) left.push(name);
     expect(left).toEqual([]);
+  });
+
+  test("is listed alone, without what others keep in the directory or the bucket", async () => {
+    const object = await write(contentOf(1));
+    mkdirSync(join(directory, "reports"));
+    writeFileSync(join(directory, "reports", "2026.pdf"), "not a file of the gateway");
+    const names: string[] = [];
+    for await (const { name } of objects.list()) names.push(name);
+    expect(names).toEqual([object.name]);
+    await objects.remove(object.name);
+    rmSync(join(directory, "reports"), { recursive: true });
+  });
+
+  test("that the disk takes only a part of is refused", () => {
+    const script = `
+      import { DirectoryBucket } from ${JSON.stringify(join(import.meta.dirname, "directory-bucket.ts"))};
+      const pieces = async function* () { yield Buffer.alloc(2_000_000); };
+      const written = new DirectoryBucket(${JSON.stringify(directory)}).write("cut", pieces());
+      console.log(await written.then(() => "written", ({ code }) => code));
+    `;
+    // A file may have 1,000 blocks, and the system's signal about it is ignored, as on a full disk.
+    const limited = `trap "" XFSZ; ulimit -f 1000; exec "$0" -e "$1"`;
+    const { stdout } = Bun.spawnSync(["sh", "-c", limited, process.execPath, script]);
+    expect(stdout.toString().trim()).toBe("EFBIG");
+  });
+
+  test("of a part whose row cannot be written is deleted", async () => {
+    const execute = () => Promise.reject(new Error("the database is away"));
+    const database = { transaction: () => ({ execute }) } as unknown as Kysely<FileTables>;
+    const files = new FileStore({ database, objects, clock: systemClock });
+    const uploads = new UploadStore({ database, objects, files, clock: systemClock });
+    const object = await write(contentOf(1));
+    const upload = { id: "upload_1", workspaceId: "ws_1" } as Upload;
+    await expect(uploads.addPart(upload, object, 1e9)).rejects.toThrow("the database is away");
+    expect(objects.unclaimed.has(object.name)).toBe(false);
+    expect(existsSync(pathOf(object))).toBe(false);
   });
 
   test("that cannot be deleted now is left to the sweep", async () => {

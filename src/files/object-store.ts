@@ -22,6 +22,9 @@ export interface StoredObject {
 /** The part of the vault that seals the keys of objects. */
 type ObjectVault = Pick<KeyVault, "sealRecord" | "openRecord" | "learn">;
 
+/** Returns whether a name is one that `write` makes. */
+const isOwnName = (name: string): boolean => /^[0-9a-f]{32}$/.test(name);
+
 const placeOf = ({ name, workspaceId }: Pick<StoredObject, "name" | "workspaceId">) => ({
   workspaceId,
   id: name,
@@ -106,9 +109,12 @@ export class ObjectStore {
     }
   }
 
-  /** Lists the objects of all workspaces. */
-  list(): AsyncIterable<BucketObject> {
-    return this.bucket.list();
+  /**
+   * Lists the objects of all workspaces. Whatever else the directory or the bucket contains is not
+   * the gateway's to delete.
+   */
+  async *list(): AsyncGenerator<BucketObject> {
+    for await (const object of this.bucket.list()) if (isOwnName(object.name)) yield object;
   }
 }
 

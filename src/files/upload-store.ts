@@ -119,7 +119,7 @@ export class UploadStore {
   ): Promise<{ id: string } | { reason: "not_pending" | "quota" }> {
     const partId = newId("part", this.clock.nowMs());
     const { bytes } = object;
-    const added = await this.database.transaction().execute(async (transaction) => {
+    const adding = this.database.transaction().execute(async (transaction) => {
       if (!(await countBytes(transaction, { workspaceId, bytesMax }, bytes))) return "quota";
       const { numUpdatedRows } = await transaction
         .updateTable("uploads")
@@ -144,6 +144,10 @@ export class UploadStore {
         })
         .execute();
       return "ok";
+    });
+    const added = await adding.catch(async (error: unknown) => {
+      await this.objects.remove(object.name);
+      throw error;
     });
     if (added === "ok") {
       this.objects.claimed(object);
