@@ -2,12 +2,15 @@ import { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
+  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   writeFileSync,
 } from "node:fs";
@@ -65,8 +68,24 @@ function restoreFiles(settings: Settings, folder: string): void {
   cpSync(copied, settings.files.url, { recursive: true, preserveTimestamps: true });
 }
 
-const hashOf = (path: string): string =>
-  createHash("sha256").update(readFileSync(path)).digest("hex");
+/** Bytes that are hashed at once. */
+const hashedBytes = 1024 * 1024;
+
+/** Returns the SHA-256 of a file, which may be larger than the memory. */
+function hashOf(path: string): string {
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafe(hashedBytes);
+  const file = openSync(path, "r");
+  try {
+    for (let bytes = 1; bytes > 0; ) {
+      bytes = readSync(file, buffer);
+      hash.update(buffer.subarray(0, bytes));
+    }
+  } finally {
+    closeSync(file);
+  }
+  return hash.digest("hex");
+}
 
 /**
  * Checks the pages, schema, sums and audit log of a copied database. Throws `CommandError` that
@@ -255,9 +274,8 @@ async function restoreSqlite(
     : encryptionKeyOf(settings);
   await verifyCopy(join(folder, sqliteFile), key);
   mkdirSync(place, { recursive: true, mode: 0o700 });
-  const old = readdirSync(place).filter(
-    (name) => name.startsWith(basename(path)) || name === keyFile,
-  );
+  const keyPath = join(settings.dataDirectory, keyFile);
+  const old = readdirSync(place).filter((name) => name.startsWith(basename(path)));
   if (existsSync(path)) {
     if (!force)
       throw new CommandError(
@@ -272,13 +290,14 @@ async function restoreSqlite(
   );
   if (old.length > 0) {
     mkdirSync(aside, { mode: 0o700 });
-    for (const name of old)
-      if (name !== keyFile || existsSync(restoredKey))
-        renameSync(join(place, name), join(aside, name));
+    for (const name of old) renameSync(join(place, name), join(aside, name));
+    // What is kept needs its key, which may be in another folder or on another disk.
+    if (existsSync(restoredKey) && existsSync(keyPath)) copyFileSync(keyPath, join(aside, keyFile));
   }
+  mkdirSync(settings.dataDirectory, { recursive: true, mode: 0o700 });
   for (const [from, to] of [
     [sqliteFile, path],
-    [keyFile, join(settings.dataDirectory, keyFile)],
+    [keyFile, keyPath],
   ] as const) {
     if (!existsSync(join(folder, from))) continue;
     copyFileSync(join(folder, from), `${to}.restoring`);

@@ -1,10 +1,10 @@
 import { createReadStream, createWriteStream, existsSync, openAsBlob } from "node:fs";
 import { basename } from "node:path";
-import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type GatewayApi, runningGateway } from "./gateway-api.ts";
 import { type CommandContext, CommandError } from "./terminal.ts";
+import { textLines } from "./text-lines.ts";
 
 /** A batch as the API shows it. */
 interface BatchRecord {
@@ -69,8 +69,7 @@ export async function watchBatch(context: CommandContext, id: string): Promise<v
 
 /** Returns the endpoint that the first line of an input names. */
 async function endpointOf(path: string): Promise<string> {
-  const lines = createInterface({ input: createReadStream(path) });
-  for await (const line of lines) {
+  for await (const line of textLines(createReadStream(path))) {
     if (line.trim() === "") continue;
     try {
       const { url } = JSON.parse(line) as { url?: unknown };

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { getCACertificates } from "node:tls";
 import { placesOf } from "../app/open-shared.ts";
 import {
   databasePathOf,
@@ -8,12 +9,13 @@ import {
   type Settings,
 } from "../app/settings-of.ts";
 import { buildProviders } from "../inference/catalog/build-catalog.ts";
-import { hasCredential } from "../inference/catalog/model.ts";
+import { hasCredential, type Provider } from "../inference/catalog/model.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { readTls } from "../platform/config/tls-files.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
 import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
 import type { SharedParts } from "../platform/shared-state/shared-state.ts";
+import { redactText } from "../platform/telemetry/redact.ts";
 import { pairingDifference } from "../app/database-pairing.ts";
 import { otherKeyFinding, type Query } from "../access/audit/audit-chain.ts";
 import type { CommandContext } from "./terminal.ts";
@@ -151,15 +153,23 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** Reports whether a provider's address answers, with any status, and how far its clock differs. */
+/**
+ * Reports whether a provider's address answers, with any status, and how far its clock differs. The
+ * provider's own proxy is used, and the certificates of `tls.ca_files` are trusted, as in requests.
+ */
 async function askProvider(
-  url: string,
+  { baseUrl = "", proxy = "none" }: Pick<Provider, "baseUrl" | "proxy">,
+  extraCertificates: readonly string[],
 ): Promise<{ skewMs: number | undefined } | { error: string }> {
   try {
-    const response = await fetch(url, {
+    const response = await fetch(baseUrl, {
       method: "HEAD",
       redirect: "manual",
       signal: AbortSignal.timeout(providerTimeoutMs),
+      ...(proxy === "none" ? {} : { proxy: proxy.includes("://") ? proxy : `http://${proxy}` }),
+      ...(extraCertificates.length === 0
+        ? {}
+        : { tls: { ca: [...getCACertificates("default"), ...extraCertificates] } }),
     });
     const date = Date.parse(response.headers.get("date") ?? "");
     return { skewMs: Number.isNaN(date) ? undefined : systemClock.nowMs() - date };
@@ -185,10 +195,10 @@ async function checkProviders(settings: Settings): Promise<Finding[]> {
       ),
     ];
   const answers = await Promise.all(
-    asked.map(async ({ id, baseUrl = "" }) => ({
-      id,
-      baseUrl,
-      answer: await askProvider(baseUrl),
+    asked.map(async (provider) => ({
+      id: provider.id,
+      shownUrl: redactText(provider.baseUrl ?? ""),
+      answer: await askProvider(provider, settings.extraCertificates),
     })),
   );
   const skews = answers
@@ -198,10 +208,10 @@ async function checkProviders(settings: Settings): Promise<Finding[]> {
     .sort((a, b) => a - b);
   const skewMs = skews[Math.floor(skews.length / 2)];
   return [
-    ...answers.map(({ id, baseUrl, answer }) =>
+    ...answers.map(({ id, shownUrl, answer }) =>
       "error" in answer
-        ? problem("providers", `${id} cannot be reached at ${baseUrl}: ${answer.error}`)
-        : ok("providers", `${id} answers at ${baseUrl}`),
+        ? problem("providers", `${id} cannot be reached at ${shownUrl}: ${answer.error}`)
+        : ok("providers", `${id} answers at ${shownUrl}`),
     ),
     ...(skewMs === undefined
       ? []

@@ -1,11 +1,11 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { Client } from "pg";
 import { checkBooks, compareSchema } from "./database.ts";
 import { CommandError } from "./terminal.ts";
+import { textLines } from "./text-lines.ts";
 
 const rowsAtOnce = 1_000;
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
@@ -141,11 +141,7 @@ async function load(client: Client, file: string): Promise<void> {
     );
     waiting.rows = [];
   };
-  const lines = createInterface({
-    input: createReadStream(file).pipe(createGunzip()),
-    crlfDelay: Infinity,
-  });
-  for await (const line of lines) {
+  for await (const line of textLines(createReadStream(file).pipe(createGunzip()))) {
     const { kind, name, text } = readLine(line);
     if (kind === "sequence") {
       await flush();

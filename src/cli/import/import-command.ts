@@ -269,6 +269,13 @@ function writeConfiguration(path: string, text: string, force: boolean): boolean
   return true;
 }
 
+/**
+ * Returns a value as a shell reads it, which replaces dollar signs, backticks and backslashes within
+ * double quotes.
+ */
+const shellText = (value: string): string =>
+  /[$`\\"!\n\r]/.test(value) ? `'${value.replaceAll("'", "'\\''")}'` : JSON.stringify(value);
+
 const recordCount = ({ keys, presets, budgets }: ImportPlan): string =>
   [
     [keys.length, "key"] as const,
@@ -300,7 +307,7 @@ export async function importFrom(
   const variablesFile = resolve(file, "..", "switchyard.env");
   const written = dryRun ? false : writeConfiguration(file, text, force);
   if (!dryRun && plan.variables.size > 0) {
-    const lines = [...plan.variables].map(([name, value]) => `${name}=${JSON.stringify(value)}\n`);
+    const lines = [...plan.variables].map(([name, value]) => `${name}=${shellText(value)}\n`);
     writeFileSync(variablesFile, lines.join(""), { mode: 0o600 });
   }
   const hasRecords = recordCount(plan) !== "";

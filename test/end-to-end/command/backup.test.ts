@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
 import { startPostgres } from "../../support/postgres.ts";
@@ -96,6 +96,21 @@ test("a changed backup is refused, and restoring on a new machine needs only the
   const gateway = await startProcess({ dataDirectory: elsewhere });
   expect(await namesAt(gateway.url)).toEqual(["bootstrap"]);
   await gateway.terminate();
+  // A database beside the data directory: the key that is replaced is kept with the database.
+  const apart = temporaryDirectory();
+  const place = {
+    dataDirectory: join(apart, "data"),
+    yaml: `storage: { url: ${JSON.stringify(`sqlite:${join(apart, "database", "one.db")}`)} }\n`,
+  };
+  expect(await runCommand(["restore", folder], place)).toMatchObject({ exitCode: 0, stderr: "" });
+  const ownKey = join(apart, "data", "encryption.key");
+  const otherKey = Buffer.alloc(32, 7).toString("base64");
+  writeFileSync(ownKey, otherKey);
+  const over = await runCommand(["--json", "restore", folder, "--force"], place);
+  const { kept } = jsonOf(over) as { kept: string };
+  expect(readFileSync(join(kept, "encryption.key"), "utf8")).toBe(otherKey);
+  expect(readdirSync(kept)).toContain("one.db");
+  expect(readFileSync(ownKey, "utf8")).toBe(readFileSync(join(folder, "encryption.key"), "utf8"));
   const bytes = await Bun.file(join(folder, "switchyard.db")).bytes();
   bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
   await Bun.write(join(folder, "switchyard.db"), bytes);
@@ -122,7 +137,9 @@ test("a backup of Postgres is made beside a running gateway and can be restored"
         headers: authorization,
         body: JSON.stringify({ name }),
       });
-    await make("before");
+    // A name may have separators that end lines elsewhere.
+    const before = "before\u2028and\u2029after";
+    await make(before);
     const asked = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${testLlmKey}`, "content-type": "application/json" },
@@ -154,7 +171,7 @@ test("a backup of Postgres is made beside a running gateway and can be restored"
     );
     const again = await startProcess({ environment });
     const names = await namesAt(again.url);
-    expect([names.includes("before"), names.includes("after")]).toEqual([true, false]);
+    expect([names.includes(before), names.includes("after")]).toEqual([true, false]);
     await again.terminate();
     // An empty database needs nothing but the backup and the encryption key.
     const elsewhere = { ...environment, DATABASE_URL: await server.freshDatabase() };
@@ -163,7 +180,7 @@ test("a backup of Postgres is made beside a running gateway and can be restored"
       stderr: "",
     });
     const other = await startProcess({ environment: elsewhere });
-    expect(await namesAt(other.url)).toContain("before");
+    expect(await namesAt(other.url)).toContain(before);
     expect((await runCommand(["doctor", "--offline"], { environment: elsewhere })).exitCode).toBe(
       0,
     );

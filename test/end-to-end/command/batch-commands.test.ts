@@ -24,12 +24,13 @@ const lineOf = (id: string, model: string): string =>
     custom_id: id,
     method: "POST",
     url: "/v1/chat/completions",
-    body: { model, messages: [{ role: "user", content: "hello" }] },
+    body: { model, messages: [{ role: "user", content: "hello\u2028you" }] },
   });
 
 test("runs the requests of a file, and writes the results beside it", async () => {
   const path = join(temporaryDirectory(), "in.jsonl");
-  writeFileSync(path, `${lineOf("a", "sandbox/chat:free")}\n${lineOf("b", "nobody/nothing")}\n`);
+  const lines = `${lineOf("a", "sandbox/chat:free")}\n${lineOf("b", "nobody/nothing")}\n`;
+  writeFileSync(path, `\ufeff${lines}`);
   const ended = await run(["batches", "run", path]);
   expect(ended.exitCode).toBe(0);
   expect(ended.stdout).toContain("is completed");

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createAuthority } from "../../support/certificates.ts";
 import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
 import { jsonOf, runCommand } from "./run-command.ts";
@@ -59,6 +60,31 @@ test("the doctor says why an archive cannot be used, without its password", asyn
   expect(exitCode).toBe(1);
   expect(stderr).toContain("ClickHouse cannot be used at http://127.0.0.1:1/records: ");
   expect(stderr).not.toContain("hunter2");
+});
+
+test("the doctor trusts tls.ca_files as requests do, and shows no password of an address", async () => {
+  const authority = createAuthority();
+  const provider = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: authority.issue("127.0.0.1"),
+    fetch: () => new Response(null, { status: 404 }),
+  });
+  const certificates = join(temporaryDirectory(), "company.pem");
+  writeFileSync(certificates, authority.cert);
+  const yaml = yamlFor(provider.port).replace("http://", "https://me:hunter2@");
+  const unknown = await runCommand(["doctor"], { dataDirectory, yaml });
+  expect(unknown).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("acme cannot be reached at https://me:"),
+  });
+  const trusted = await runCommand(["doctor"], {
+    dataDirectory,
+    yaml: `tls: { ca_files: [${JSON.stringify(certificates)}] }\n${yaml}`,
+  });
+  await provider.stop(true);
+  expect(trusted).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(unknown.stderr + trusted.stdout).not.toContain("hunter2");
 });
 
 test("the doctor reports a provider clock that differs widely", async () => {

@@ -152,6 +152,23 @@ general_settings:
     total_count: 2,
   };
 
+  test("writes secrets so that a shell loads them as they are", async () => {
+    const secret = "pa$HOME`id`\\n'q\"x!";
+    const place = folderWith({
+      "config.yaml": {
+        model_list: [
+          { model_name: "gpt-4o", litellm_params: { model: "openai/gpt-4o", api_key: secret } },
+        ],
+      },
+    });
+    const command = ["--json", "--config", place.config, "import", "litellm"];
+    const imported = await runCommand([...command, place.file("config.yaml")]);
+    const name = String(at(jsonOf(imported), "variables.names.0"));
+    const script = 'set -a; . "$0"; set +a; printenv "$1"';
+    const loaded = Bun.spawnSync(["sh", "-c", script, place.file("switchyard.env"), name]);
+    expect(loaded.stdout.toString()).toBe(`${secret}\n`);
+  });
+
   test("writes a configuration that starts, keeps names and creates keys, presets and budgets", async () => {
     const place = folderWith({ "config.yaml": configuration(), "keys.json": virtualKeys });
     const { first, second, ask, read } = await importAndStart(
