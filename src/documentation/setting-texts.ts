@@ -190,5 +190,6 @@ export const variables: readonly (readonly [name: string, standard: string, text
   ],
   ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "", "The same, for traces only."],
   ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "", "The same, for metrics only."],
+  ["OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "", "The same, for `access_log: otlp`."],
   ["OTEL_METRIC_EXPORT_INTERVAL", "60000", "Milliseconds between two exports of metrics."],
 ];

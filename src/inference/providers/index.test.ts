@@ -199,6 +199,11 @@ describe("signing credentials", () => {
       { type: "google-service-account", key: { file: "key.json" } },
     ],
     [
+      "google-vertex",
+      { GOOGLE_APPLICATION_CREDENTIALS: '{"type":"service_account"}' },
+      { type: "google-service-account", key: { json: '{"type":"service_account"}' } },
+    ],
+    [
       "google-vertex-anthropic",
       { GOOGLE_APPLICATION_CREDENTIALS: "key.json", GOOGLE_SERVICE_ACCOUNT_KEY: "{}" },
       { type: "google-service-account", key: { json: "{}" } },

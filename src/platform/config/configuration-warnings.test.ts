@@ -84,6 +84,17 @@ test.each([
   expect(await warningsOf({ SWITCHYARD_PUBLIC_URL: url })).toHaveLength(count);
 });
 
+test("files that other gateways would not find are named", async () => {
+  const several = { DATABASE_URL: "postgres://db/one", REDIS_URL: "redis://valkey" };
+  const keysOf = async (variables: Record<string, string>, yaml = "") =>
+    (await warningsOf(variables, yaml)).map(({ key }) => key);
+  expect(await keysOf(several)).toEqual(["files.url"]);
+  expect(await keysOf(several, "files: { url: /mnt/shared }\n")).toEqual([]);
+  expect(await keysOf(several, "files: { url: s3://bucket/one }\n")).toEqual([]);
+  expect(await keysOf(several, "server: { processes: 2 }\n")).toEqual([]);
+  expect(await keysOf({})).toEqual([]);
+});
+
 describe("a certificate", () => {
   const folder = mkdtempSync(join(tmpdir(), "switchyard-certificate-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -87,6 +87,25 @@ export function publicUrlWarnings(publicUrl: string | undefined): ConfigurationW
   return [{ key: "server.public_url", message }];
 }
 
+/** Returns what is said where each of several gateways stores files in a directory of its own. */
+export function filesWarnings({
+  isShared,
+  processes,
+  isInDataDirectory,
+}: {
+  /** Whether there is a server of shared state, and so other gateways. */
+  isShared: boolean;
+  processes: number | "auto";
+  isInDataDirectory: boolean;
+}): ConfigurationWarning[] {
+  // Processes of one machine have one data directory.
+  if (!isShared || processes !== 1 || !isInDataDirectory) return [];
+  const message =
+    "files are stored in the data directory of this gateway, where other gateways do not find them: " +
+    "name a directory that all of them share, or s3://BUCKET/PREFIX";
+  return [{ key: "files.url", message }];
+}
+
 const dayMs = 86_400_000;
 const daysAhead = 14;
 

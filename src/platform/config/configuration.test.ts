@@ -65,11 +65,21 @@ test("effective settings contain no secret", async () => {
     REDIS_URL: "redis://user:hidden@cache:6379",
     REDIS_SENTINEL_URLS: "redis://:veiled@one:26379, redis://:veiled@two:26379",
     HTTPS_PROXY: "http://me:concealed@proxy:3128",
+    HTTP_PROXY: "me:shrouded@proxy:3128",
   };
   const { effective } = await load({ SWITCHYARD_CONFIG: "a.yaml", ...secrets });
   const text = JSON.stringify(effective);
   const keys = [secrets.SWITCHYARD_ENCRYPTION_KEY, secrets.SWITCHYARD_SECRETS_KEY];
-  for (const part of ["secret@", "hidden", "veiled", "concealed", "sk_test", "whsec", ...keys]) {
+  for (const part of [
+    "secret@",
+    "hidden",
+    "veiled",
+    "concealed",
+    "shrouded",
+    "sk_test",
+    "whsec",
+    ...keys,
+  ]) {
     expect(text).not.toContain(part);
   }
   expect(effective.find(({ key }) => key === "shared.sentinels")?.value).toBe(

@@ -309,6 +309,9 @@ const isSet = (value: unknown): string =>
 /** Removes the credentials from an address. */
 function withoutCredentials(address: string | undefined): string {
   if (address === undefined) return "not set";
+  // The address of a proxy may lack its scheme, and then begins with its credentials.
+  if (!address.includes("://") && !address.startsWith("sqlite:"))
+    return address.replace(/^.*@/s, "***@");
   if (!URL.canParse(address)) return address;
   const url = new URL(address);
   if (url.username === "" && url.password === "" && url.search === "") return address;

@@ -27,6 +27,19 @@ test("secrets are read from the files in NAME_FILE variables, without surroundin
   });
 });
 
+test.each([
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_SESSION_TOKEN",
+  "AWS_BEARER_TOKEN_BEDROCK",
+  "GOOGLE_APPLICATION_CREDENTIALS",
+  "OTEL_EXPORTER_OTLP_HEADERS",
+  "SWITCHYARD_SECRETS_KEY_PREVIOUS",
+])("%s can be a file", (name) => {
+  const read = withSecretFiles({ [`${name}_FILE`]: "/run/secrets/openai" }, readFile);
+  expect(read[name]).toBe("sk-from-a-file");
+});
+
 test("file variables of libraries, other settings and empty variables are left unchanged", () => {
   const environment = {
     AWS_WEB_IDENTITY_TOKEN_FILE: "/var/run/token",

@@ -41,6 +41,7 @@ export function readEnvironment(environment: Environment, problems: Configuratio
   read.checked("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrlSchema);
   read.checked("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", httpUrlSchema);
   read.checked("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", httpUrlSchema);
+  read.checked("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", httpUrlSchema);
   read.matching(
     "OTEL_METRIC_EXPORT_INTERVAL",
     (text) => /^[1-9]\d{0,8}$/.test(text),
@@ -197,7 +198,8 @@ class VariableReader {
 }
 
 /** Matches variables that hold secrets, or URLs with passwords in them. */
-const secretName = /_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|URLS?|KEY_PREVIOUS)$/;
+const secretName =
+  /_(?:KEY|KEY_ID|TOKEN|TOKEN_BEDROCK|SECRET|PASSWORD|CREDENTIALS|HEADERS|URLS?|KEY_PREVIOUS)$/;
 
 /** Variables that match `secretName` but are paths for the libraries that read them. */
 const pathsOfLibraries: ReadonlySet<string> = new Set([
@@ -208,10 +210,10 @@ const pathsOfLibraries: ReadonlySet<string> = new Set([
 /**
  * Returns the environment with the secrets from files: `DATABASE_URL_FILE=/run/secrets/db` sets
  * `DATABASE_URL` to the text of that file, without surrounding white space, as the official images
- * of databases do. This works for any variable whose name ends with KEY, TOKEN, SECRET, PASSWORD,
- * CREDENTIALS, URL or URLS, including those of providers and of `${NAME}` references. Throws
- * `ConfigurationError` for files that cannot be read, and where both `NAME` and `NAME_FILE` are
- * set.
+ * of databases do. This works for any variable whose name ends with KEY, KEY_ID, TOKEN, SECRET,
+ * PASSWORD, CREDENTIALS, HEADERS, URL or URLS, including those of providers and of `${NAME}`
+ * references, and for `AWS_BEARER_TOKEN_BEDROCK`. Throws `ConfigurationError` for files that cannot
+ * be read, and where both `NAME` and `NAME_FILE` are set.
  */
 export function withSecretFiles(
   environment: Environment,

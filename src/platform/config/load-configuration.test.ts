@@ -562,6 +562,11 @@ describe("an error in the environment is reported with its variable for", () => 
       "collector",
       'OTEL_EXPORTER_OTLP_ENDPOINT: expected an http(s) URL, got "collector"',
     ],
+    [
+      "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+      "collector",
+      'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: expected an http(s) URL, got "collector"',
+    ],
     ["OTEL_METRIC_EXPORT_INTERVAL", "0", 'OTEL_METRIC_EXPORT_INTERVAL: expected over 0, got "0"'],
     ["LOG_LEVEL", "loud", 'LOG_LEVEL: expected debug, info, warn, error, silent, got "loud"'],
     [

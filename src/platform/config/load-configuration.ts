@@ -9,6 +9,7 @@ import { ConfigurationError, type ConfigurationProblem } from "./configuration-e
 import { type Configuration, effectiveSettings } from "./configuration.ts";
 import {
   type ConfigurationWarning,
+  filesWarnings,
   publicUrlWarnings,
   telemetryWarnings,
   unknownVariables,
@@ -60,6 +61,11 @@ export async function loadConfiguration<Provider extends z.ZodType>(
   for (const warning of [
     ...telemetryWarnings(options.environment),
     ...publicUrlWarnings(configuration.server.publicUrl),
+    ...filesWarnings({
+      isShared: configuration.shared.url !== "memory:",
+      processes: configuration.server.processes,
+      isInDataDirectory: configuration.files.url.startsWith(join(configuration.dataDirectory, "/")),
+    }),
     ...bodyMemoryWarnings(configuration.server.bodyMemoryBytes, {
       limitBytes: options.memoryLimitBytes,
       processes: configuration.server.processes,

@@ -79,5 +79,8 @@ function vertexSigning(environment: Environment): SigningCredential | undefined 
   const json = firstSet(environment, ["GOOGLE_SERVICE_ACCOUNT_KEY"]);
   const file = firstSet(environment, ["GOOGLE_APPLICATION_CREDENTIALS"]);
   if (json !== undefined) return { type: "google-service-account", key: { json } };
-  return file === undefined ? undefined : { type: "google-service-account", key: { file } };
+  if (file === undefined) return undefined;
+  // With `GOOGLE_APPLICATION_CREDENTIALS_FILE`, the variable has the text of that file.
+  const isText = file.trimStart().startsWith("{");
+  return { type: "google-service-account", key: isText ? { json: file } : { file } };
 }
