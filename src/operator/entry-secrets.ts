@@ -6,8 +6,10 @@ const hiddenSecret = "***";
 const isObject = (value: unknown): value is EntryValue =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** An address that may hold credentials. */
-const hasCredentials = (text: string): boolean => /^[a-z][\w+.-]*:\/\/[^/]*@/i.test(text);
+/** Returns whether a part is an address with credentials; that of a proxy may lack its scheme. */
+const hasCredentials = (name: string, part: unknown): part is string =>
+  typeof part === "string" &&
+  (/^[a-z][\w+.-]*:\/\/[^/]*@/i.test(part) || (name === "proxy" && part.includes("@")));
 
 /** Returns a value of an entry with what is secret replaced. */
 export function withoutSecrets(value: EntryValue): EntryValue {
@@ -16,7 +18,7 @@ export function withoutSecrets(value: EntryValue): EntryValue {
       if (name === "api_key" && typeof part === "string") return [name, hiddenSecret];
       if (name === "headers" && isObject(part))
         return [name, Object.fromEntries(Object.keys(part).map((each) => [each, hiddenSecret]))];
-      if (typeof part === "string" && hasCredentials(part)) return [name, hiddenSecret];
+      if (hasCredentials(name, part)) return [name, hiddenSecret];
       return [name, part];
     }),
   );
@@ -45,7 +47,7 @@ export function withVariables(id: string, value: EntryValue): EntryValue {
       if (name === "api_key") return [name, variable("api_key")];
       if (name === "headers" && isObject(part))
         return [name, Object.fromEntries(Object.keys(part).map((each) => [each, variable(each)]))];
-      if (typeof part === "string" && hasCredentials(part)) return [name, variable(name)];
+      if (hasCredentials(name, part)) return [name, variable(name)];
       return [name, part];
     }),
   );

@@ -56,10 +56,15 @@ const refersToVariables = (value: unknown): boolean =>
     ? value.includes("${")
     : typeof value === "object" && value !== null && Object.values(value).some(refersToVariables);
 
-/** Addresses of services of the machine itself, which hand out its credentials. */
+/**
+ * Addresses of services of the machine itself, which hand out its credentials, in every form that a
+ * URL's host has: also as IPv4 in IPv6, and with a dot at the end of a name.
+ */
 const isLinkLocal = (text: string): boolean =>
   URL.canParse(text) &&
-  /^(?:169\.254\.|\[fe80:|metadata\.google\.internal$)/i.test(new URL(text).hostname);
+  /^(?:169\.254\.|\[fe[89ab][\da-f]:|\[::ffff:a9fe:|\[fd00:ec2::254\]|metadata\.google\.internal\.?$)/.test(
+    new URL(text).hostname,
+  );
 
 /**
  * Checks an entry by the schema of switchyard.yaml, and returns what the catalog takes. Variables

@@ -97,6 +97,14 @@ describe.each(engines)("providers that operators configure in the page, on %s", 
     expect(await entry("nova")).toBeUndefined();
   });
 
+  test("show no password of a proxy, also without a scheme", async () => {
+    await put("nova", value({ proxy: "me:hunter2@127.0.0.1:3128" }));
+    expect(await entry("nova")).toMatchObject({ value: { proxy: "***" } });
+    const yaml = await (await scene.owner.api("GET", "/admin/configuration/export")).text();
+    expect(yaml).toContain("proxy: ${NOVA_PROXY}");
+    await scene.owner.api("DELETE", "/admin/configuration/providers/nova");
+  });
+
   test("are refused by the field, and where the file has the id", async () => {
     const refused = async (id: string, of: Record<string, unknown>) => errorOf(await put(id, of));
     expect(await refused("nova", value({ base_url: "ftp://x" }))).toMatchObject({
@@ -108,9 +116,11 @@ describe.each(engines)("providers that operators configure in the page, on %s", 
       param: "value.prices",
     });
     expect(await refused("nova", value({ api_key: "${HOME}" }))).toMatchObject({ status: 400 });
-    expect(
-      await refused("nova", value({ base_url: "http://169.254.169.254/latest" })),
-    ).toMatchObject({ status: 400, param: "value.base_url" });
+    for (const host of ["169.254.169.254", "[::ffff:169.254.169.254]", "metadata.google.internal."])
+      expect(await refused("nova", value({ base_url: `http://${host}/latest` }))).toMatchObject({
+        status: 400,
+        param: "value.base_url",
+      });
     expect(await refused("acme", value())).toMatchObject({ status: 409, param: "id" });
     expect(await entry("acme")).toMatchObject({ source: "file", value: { api_key: "***" } });
     const ofFile = await scene.owner.api("DELETE", "/admin/configuration/providers/acme");
