@@ -110,8 +110,8 @@ export class ObjectStore {
   }
 
   /**
-   * Lists the objects of all workspaces. Whatever else the directory or the bucket contains is not
-   * the gateway's to delete.
+   * Lists the objects of all workspaces. Other content of the directory or the bucket is left out,
+   * since it is not the gateway's to delete.
    */
   async *list(): AsyncGenerator<BucketObject> {
     for await (const object of this.bucket.list()) if (isOwnName(object.name)) yield object;

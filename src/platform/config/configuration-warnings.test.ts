@@ -89,7 +89,7 @@ test("files that other gateways would not find are named", async () => {
   const keysOf = async (variables: Record<string, string>, yaml = "") =>
     (await warningsOf(variables, yaml)).map(({ key }) => key);
   expect(await keysOf(several)).toEqual(["files.url"]);
-  expect(await keysOf(several, "files: { url: /mnt/shared }\n")).toEqual([]);
+  expect(await keysOf(several, "files: { url: /srv/shared }\n")).toEqual([]);
   expect(await keysOf(several, "files: { url: s3://bucket/one }\n")).toEqual([]);
   expect(await keysOf(several, "server: { processes: 2 }\n")).toEqual([]);
   expect(await keysOf({})).toEqual([]);
