@@ -75,12 +75,20 @@ const axeSource = readFileSync(
 );
 
 /**
- * Returns the findings of axe on a page, of every rule or of those that are named: the rule, and
- * where it is broken. What is not broken is not described either, which is most of a check's work.
+ * Returns the findings of axe on a page, of every rule or of those that are named, without those
+ * that are left out: the rule, and where it is broken. What is not broken is not described either, which is most of a check's work.
  */
-export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
+export async function axeFindings(
+  page: Page,
+  rules?: readonly string[],
+  left: readonly string[] = [],
+): Promise<string[]> {
   if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(axeSource);
-  const options = { resultTypes: ["violations"], ...(rules !== undefined && { runOnly: rules }) };
+  const options = {
+    resultTypes: ["violations"],
+    rules: Object.fromEntries(left.map((rule) => [rule, { enabled: false }])),
+    ...(rules !== undefined && { runOnly: rules }),
+  };
   const found: unknown = await page.evaluate(`axe.run(${JSON.stringify(options)}).then((results) =>
     results.violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" | ")))`);
   return Array.isArray(found) ? found.map(String) : [`axe gave ${String(found)}`];
