@@ -20,6 +20,8 @@ export interface ProcessOptions {
   dataDirectory?: string;
   /** The command to run instead of the gateway's program. */
   command?: readonly string[];
+  /** True where its memory is measured, which it then gives back as a user's gateway does. */
+  isMemoryMeasured?: boolean;
 }
 
 /** A gateway that runs as its own process. */
@@ -179,17 +181,19 @@ const laterCompilation = Object.fromEntries(
  * The engine's options of gateways in a whole run: most of them live for some seconds, and compiling
  * and collecting take a quarter of their start. Gateways of their sources have users' options.
  */
-const engineOptions: Readonly<Record<string, string>> = isBundled
-  ? {
-      ...laterCompilation,
-      // Runs after which the first compiler takes code over; 500 by default.
-      BUN_JSC_thresholdForJITAfterWarmUp: "2000",
-      // Bytes between two collections at least; 8 MiB by default, of which a start needs three.
-      BUN_JSC_largeHeapSize: String(64 * 1024 ** 2),
-      // Free memory is kept, not given back and asked for again.
-      MIMALLOC_PURGE_DELAY: "-1",
-    }
-  : {};
+const engineOptions: Readonly<Record<string, string>> = {
+  ...laterCompilation,
+  // Runs after which the first compiler takes code over; 500 by default.
+  BUN_JSC_thresholdForJITAfterWarmUp: "2000",
+};
+
+/** Options that take more memory, for gateways whose memory is not measured. */
+const memoryOptions: Readonly<Record<string, string>> = {
+  // Bytes between two collections at least; 8 MiB by default, of which a start needs three.
+  BUN_JSC_largeHeapSize: String(64 * 1024 ** 2),
+  // Free memory is kept, not given back and asked for again.
+  MIMALLOC_PURGE_DELAY: "-1",
+};
 
 /** Where a program of the gateway runs: its folder, its data, and all of its variables. */
 interface ProgramPlace {
@@ -203,6 +207,7 @@ export function makePlace({
   environment = {},
   yaml,
   dataDirectory,
+  isMemoryMeasured = false,
 }: Omit<ProcessOptions, "command">): ProgramPlace {
   const workingDirectory = temporaryDirectory();
   if (yaml !== undefined) writeFileSync(join(workingDirectory, "switchyard.yaml"), yaml);
@@ -216,7 +221,8 @@ export function makePlace({
       BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
       PORT: "0",
       SWITCHYARD_DATA_DIR: data,
-      ...engineOptions,
+      ...(isBundled && engineOptions),
+      ...(isBundled && !isMemoryMeasured && memoryOptions),
       ...environment,
     },
   };

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
 import { at, listAt, textAt } from "../api/at.ts";
@@ -37,10 +36,7 @@ describe.skipIf(!hasRedis)(`customers on several gateways${redisMissing}`, () =>
     });
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
   }, 240_000);
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
+  afterAll(() => nodes.stop());
   const nano = (usd: unknown): number => Math.round(Number(usd) * 1e9);
   const listed = async (gateway: AskedGateway): Promise<unknown[]> => {
     const found: unknown[] = [];

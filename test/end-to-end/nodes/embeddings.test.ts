@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testLlmKey } from "../../support/gateway.ts";
-import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { json, stall } from "../../support/upstream/steps.ts";
@@ -32,9 +31,8 @@ describe.skipIf(!hasRedis)(`identical embeddings at two gateways${redisMissing}`
     nodes = await hostNodes({ yaml: vectorsYaml(vectors.baseUrl) });
   }, 240_000);
   afterAll(async () => {
-    await endProcesses();
-    vectors.stop();
     await nodes.stop();
+    vectors.stop();
   });
 
   /** Asks for the vector of a text, of which each test has its own. */

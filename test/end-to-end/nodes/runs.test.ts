@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { endProcesses } from "../../support/process.ts";
 import { hasRedis, redisMissing } from "../../support/redis.ts";
 import { RunHistory, runHistory, type RunStage } from "../../support/run-history.ts";
 import { chatAnswer } from "../../support/upstream/healthy-chat.ts";
@@ -29,10 +28,7 @@ describe.skipIf(!hasRedis)(`runs on several gateways${redisMissing}`, () => {
     nodes = await hostNodes();
     nodes.upstream.script((each) => chatAnswer(each, { usage }));
   }, 240_000);
-  afterAll(async () => {
-    await endProcesses();
-    await nodes.stop();
-  });
+  afterAll(() => nodes.stop());
 
   const ask = (
     gateway: AskedGateway,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { type HostedGateway, hostGateway } from "../../support/hosted-gateway.ts";
 import { migratedDatabase } from "../../support/postgres.ts";
+import { endProcesses } from "../../support/process.ts";
 import {
   hasRedis,
   redisMissing,
@@ -52,6 +53,7 @@ describe.skipIf(!hasRedis)(`a primary that sentinels replace${redisMissing}`, ()
     await Promise.all(gateways.map((gateway) => gateway.stop()));
     upstream.stop();
     await servers.stop();
+    await endProcesses();
   });
 
   /** What the window of hours has counted, at the primary of the moment. */

@@ -27,6 +27,7 @@ beforeAll(async () => {
   gateway = await startProcess({
     yaml: acmeYaml(upstream.baseUrl),
     environment: bootstrapVariables,
+    isMemoryMeasured: true,
   });
   probe = new HealthProbe(gateway);
   // What is compiled and loaded by the first request is not what an attack costs.

@@ -16,6 +16,7 @@ beforeAll(async () => {
   gateway = await startProcess({
     yaml: acmeYaml(upstream.baseUrl),
     environment: bootstrapVariables,
+    isMemoryMeasured: true,
   });
 });
 afterAll(async () => {

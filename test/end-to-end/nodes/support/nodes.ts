@@ -1,6 +1,7 @@
 import { type HostedGateway, hostGateway } from "../../../support/hosted-gateway.ts";
 import { migratedDatabase } from "../../../support/postgres.ts";
 import {
+  endProcesses,
   runProcess,
   startProcess,
   type EndedProcess,
@@ -71,6 +72,8 @@ export async function hostNodes(options: NodesOptions = {}): Promise<HostedNodes
     async stop() {
       await Promise.all(gateways.map((gateway) => gateway.stop()));
       await stop();
+      // Their folders are removed after them, and what was started beside them ends.
+      await endProcesses();
     },
   };
 }
