@@ -29,9 +29,16 @@ const sharedParts = process.argv.includes("--engines=all")
 const temporary = mkdtempSync(join(tmpdir(), "switchyard-run-tests-"));
 process.once("exit", () => rmSync(temporary, { recursive: true, force: true }));
 
+/** The compiler, of tests as well, collects garbage more rarely where there is memory for it. */
+const compilerMemory = totalmem() >= 16e9 ? { GOGC: "400", GOMEMLIMIT: "4GiB" } : {};
+
 /** The environment of the tests; `bun test` prints less, or in groups, where it finds the others. */
 const { AGENT: _, CLAUDECODE: __, REPL_ID: ___, GITHUB_ACTIONS: ____, ...inherited } = process.env;
-const environment = { ...inherited, BUN_CONFIG_MAX_HTTP_REQUESTS: "16384" };
+const environment = {
+  ...inherited,
+  ...compilerMemory,
+  BUN_CONFIG_MAX_HTTP_REQUESTS: "16384",
+};
 
 const runner = new ProgramRunner({ root, environment });
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => runner.stop(signal));
@@ -43,9 +50,6 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => runner.stop
 const projects = [root, join(root, "dashboard")].filter(
   (folder) => existsSync(join(folder, "tsconfig.json")) || folder === root,
 );
-
-/** The compiler collects garbage more rarely where there is memory for it. */
-const compilerMemory = totalmem() >= 16e9 ? { GOGC: "400", GOMEMLIMIT: "4GiB" } : {};
 
 /**
  * Checks the types of every project, and only those of changed files where it did so before;
@@ -59,7 +63,7 @@ async function checkTypes() {
     const known = join(root, "node_modules", ".cache", "types", `${basename(project)}.tsbuildinfo`);
     const incremental = ["--incremental", "--tsBuildInfoFile", known];
     const parameters = ["--noEmit", "-p", project, ...incremental, "--checkers", "1"];
-    const code = await runner.run("tsc", parameters, (line) => lines.push(line), compilerMemory);
+    const code = await runner.run("tsc", parameters, (line) => lines.push(line));
     failed ||= code !== 0;
   }
   for (const line of lines) console.log(line);

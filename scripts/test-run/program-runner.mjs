@@ -55,16 +55,13 @@ export class ProgramRunner {
     for (const child of this.#children) child.kill(signal);
   }
 
-  /**
-   * Runs a program with further variables, gives each line that it prints to `onLine`, and returns
-   * its exit code.
-   */
-  run(name, parameters, onLine, variables = {}) {
+  /** Runs a program, gives each line that it prints to `onLine`, and returns its exit code. */
+  run(name, parameters, onLine) {
     return new Promise((resolve) => {
       const child = spawn(join(this.#root, "node_modules", ".bin", name), parameters, {
         cwd: this.#root,
         stdio: ["ignore", "pipe", "pipe"],
-        env: { ...this.#environment, ...variables },
+        env: this.#environment,
       });
       this.#children.add(child);
       readLines(child.stdout, (line) => onLine(line, process.stdout));
