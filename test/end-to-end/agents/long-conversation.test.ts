@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { testLlmKey } from "../../support/gateway.ts";
+import { isNightly } from "../../support/nightly.ts";
 import { endProcesses, startProcess, type GatewayProcess } from "../../support/process.ts";
 import type { ScriptedAnswer } from "../../support/scripted-upstream/scripted-answer.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
@@ -15,31 +16,41 @@ const picture = Buffer.from(
   "base64",
 );
 
-/** The models of the conversation, a run each: five switches, and two runs that go on with one. */
-const models: readonly PairName[] = [
-  "claude",
-  "claude",
-  "deepseek",
-  "gemini",
-  "gpt",
-  "gpt",
-  "mistral",
-  "kimi",
+/** What a conversation meets in its runs, the last of which begins from a summary. */
+interface Plan {
+  /** The models, a run each. */
+  models: readonly PairName[];
+  /** The run before which the gateway is restarted; its model answered the run before. */
+  restartedRun: number;
+  /** The run in which an answer is slow. */
+  slowRun: number;
+}
+
+/** Five switches, and two runs that go on with one model. */
+const allVendors: Plan = {
+  models: ["claude", "claude", "deepseek", "gemini", "gpt", "gpt", "mistral", "kimi"],
+  restartedRun: 5,
+  slowRun: 3,
+};
+/** By day an agent meets three vendors, first its own; no vendor is met by both. */
+const plans: readonly { talker: Talker; plan: Plan }[] = [
+  {
+    talker: claudeCode,
+    plan: { models: ["claude", "claude", "gemini", "mistral"], restartedRun: 1, slowRun: 2 },
+  },
+  {
+    talker: codex,
+    plan: { models: ["gpt", "gpt", "deepseek", "kimi"], restartedRun: 1, slowRun: 2 },
+  },
 ];
-/** The run before which the gateway is restarted; its model answered the run before. */
-const restartedRun = 5;
-/** The run in which an answer is slow. */
-const slowRun = 3;
 /** The run that looks at a picture, which the runs up to the summary have in their history. */
 const pictureRun = 0;
-/** The run before which the conversation is replaced by a summary of it. */
-const compactedRun = 7;
 const turnsPerRun = 5;
 
 /** Returns the text with which a run ends. */
 const textOf = (run: number): string => `Run ${run} is done.`;
 
-const summary: ScriptedAnswer = { text: ["<summary>Seven runs are done.</summary>"] };
+const summary: ScriptedAnswer = { text: ["<summary>The runs before are done.</summary>"] };
 
 /** Returns the answers of a run: calls of tools, the first of which is for the picture; then its text. */
 function answersOf(run: number, { look, command }: Talker, work: string): ScriptedAnswer[] {
@@ -62,7 +73,9 @@ function answersOf(run: number, { look, command }: Talker, work: string): Script
   ];
 }
 
-describe.each([claudeCode, codex])("a long conversation of $title", (talker) => {
+describe.each(plans)("a long conversation of $talker.title", ({ talker, plan }) => {
+  const { models, restartedRun, slowRun } = isNightly ? allVendors : plan;
+  const compactedRun = models.length - 1;
   const missing = missingAgent(talker.name);
   const folder = agentFolder();
   const data = join(folder, "data");
@@ -78,7 +91,7 @@ describe.each([claudeCode, codex])("a long conversation of $title", (talker) => 
     startProcess({ yaml, dataDirectory: data, environment: bootstrapVariables });
 
   test.skipIf(missing !== undefined)(
-    `is finished by six vendors at the price of one provider each${missing ? ` (missing: ${missing})` : ""}`,
+    `is finished by ${new Set(models).size} vendors at the price of one provider each${missing ? ` (missing: ${missing})` : ""}`,
     async () => {
       pairs = await startVendorPairs();
       const { upstream, served } = pairs;

@@ -160,13 +160,14 @@ function slowed([head, ...rest]: Script): Script {
 
 /**
  * Returns the cost of requests of which each finds the model's prompt before it in the cache. The
- * request for a summary, and the first of each model after it, find what they did find.
+ * request for a summary, and the two after it, find what they did find: Codex begins with prompts
+ * of its own, which share no beginning.
  */
 function idealCost(served: readonly Served[], summaryAt: number | undefined): number {
   const before = new Map<PairName, number>();
   let usd = 0;
   for (const [index, { model, tokens }] of served.entries()) {
-    if (index === summaryAt || index - 1 === summaryAt) before.clear();
+    if (summaryAt !== undefined && index >= summaryAt && index <= summaryAt + 2) before.clear();
     const cached = Math.min(before.get(model) ?? tokens.cached, tokens.all);
     const fresh = tokens.all - cached;
     usd += cached * prices.cache_read + fresh * prices.prompt + outputTokens * prices.completion;
