@@ -11,7 +11,8 @@ async function load(limitMib: number | undefined, yaml = "") {
     environment: { DATABASE_URL: "postgres://h/d", REDIS_URL: "redis://h" },
     workingDirectory: "/srv/gateway",
     providerSchema: async () => z.strictObject({}),
-    readFile: () => yaml,
+    // A gateway that shares a database warns of files that only it finds.
+    readFile: () => `files: { url: "s3://bucket" }\n${yaml}`,
     memoryLimitBytes: limitMib === undefined ? undefined : limitMib * mib,
     onWarning: (warning) => warnings.push(warning),
   });

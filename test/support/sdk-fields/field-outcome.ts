@@ -109,6 +109,12 @@ const tool: Partial<Record<DialectId, Fields>> = {
   "anthropic-messages": { name: "other", input_schema: { type: "object" } },
 };
 
+/** The user's turn after an answer: a conversation that ends in an answer is one to go on with. */
+const closingOf = (given: readonly unknown[]): Fields[] =>
+  (given.at(-1) as Fields | undefined)?.["role"] === "assistant"
+    ? [{ role: "user", content: "Go on" }]
+    : [];
+
 /** Returns a request with what its fields need to mean something: a conversation and a tool. */
 function inContext(client: DialectId, body: Fields): Fields {
   const list = client === "openai-responses" ? "input" : "messages";
@@ -117,7 +123,7 @@ function inContext(client: DialectId, body: Fields): Fields {
     ...(client === "anthropic-messages" && { max_tokens: 4096 }),
     ...body,
     model: "model",
-    [list]: [...(openings[client]?.(given) ?? []), ...given],
+    [list]: [...(openings[client]?.(given) ?? []), ...given, ...closingOf(given)],
     ...(body["functions"] === undefined && { tools: body["tools"] ?? [tool[client]] }),
   };
 }
