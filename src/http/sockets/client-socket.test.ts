@@ -43,13 +43,21 @@ beforeEach(() => {
   sockets = new OpenSockets(clock);
 });
 
-/** Opens a socket; returns both of its sides, and the times that its session was given. */
-function open(): { platform: Platform; socket: ClientSocket; passed: number[]; close(): void } {
+/**
+ * Opens a socket whose session works on its frames; returns both of its sides, and the times that its
+ * session was given.
+ */
+function open(received: (frame: string | Uint8Array) => void = () => undefined): {
+  platform: Platform;
+  socket: ClientSocket;
+  passed: number[];
+  close(): void;
+} {
   const passed: number[] = [];
   let opened: ClientSocket | undefined;
   const platform = new Platform({
     opened: (socket) => void (opened = socket),
-    received: () => undefined,
+    received,
     ending: () => undefined,
     closed: () => undefined,
     passed: (nowMs) => void passed.push(nowMs),
@@ -97,6 +105,17 @@ describe("a client that does not read", () => {
     await room;
     expect(socket.isOpen).toBe(false);
   });
+});
+
+test("a frame that its session cannot work on ends its socket alone", () => {
+  const other = open();
+  const { platform } = open(() => {
+    throw new RangeError("too deep");
+  });
+  const bun = platform as unknown as ServerWebSocket<SocketData>;
+  void sockets.handlers.message?.(bun, "frame");
+  expect(platform.closes.map(([code]) => code)).toEqual([1011]);
+  expect(other.platform.closes).toEqual([]);
 });
 
 test("open sockets are pinged, and their sessions learn the time", () => {

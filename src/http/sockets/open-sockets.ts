@@ -58,7 +58,7 @@ export class OpenSockets {
     open: (platform) => this.opened(platform),
     message: (platform, frame) => {
       this.framesReceived += 1;
-      platform.data.session.received(frame);
+      guarded(platform, () => platform.data.session.received(frame));
     },
     drain: (platform) => platform.data.socket?.drained(),
     close: (platform) => this.closed(platform),
@@ -103,7 +103,7 @@ export class OpenSockets {
     this.openedSumMs += socket.openedMs;
     this.timer ??= setInterval(() => this.pass(), pingMs);
     this.timer.unref();
-    data.session.opened(socket);
+    guarded(platform, () => data.session.opened(socket));
   }
 
   private closed({ data: { socket, session } }: ServerWebSocket<SocketData>): void {
@@ -117,5 +117,17 @@ export class OpenSockets {
     clearInterval(this.timer);
     this.timer = undefined;
     this.empty?.resolve();
+  }
+}
+
+/**
+ * Runs the work of one socket. What it throws ends that socket with 1011; the platform would report
+ * it as uncaught, which ends the process and so every other request.
+ */
+function guarded({ data }: ServerWebSocket<SocketData>, work: () => void): void {
+  try {
+    work();
+  } catch {
+    data.socket?.close(closeCodes.internal, "The frame could not be worked on.");
   }
 }

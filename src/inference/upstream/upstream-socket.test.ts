@@ -90,3 +90,29 @@ describe("a provider's socket", () => {
     expect(await echoThrough(direct, { proxies, proxy: "none", trusted: [] })).toBe("hello");
   });
 });
+
+test("a frame that its receiver cannot work on closes the socket, once", async () => {
+  const url = `http://127.0.0.1:${startEcho()}`;
+  const client = new UpstreamClient({ clock: systemClock });
+  ends.push(() => client.close());
+  const socket = await UpstreamSocket.open({
+    url,
+    headers: {},
+    connectTimeoutMs: 10_000,
+    route: client.routeTo(url, undefined),
+  });
+  const codes: number[] = [];
+  const closed = new Promise<void>((resolve) =>
+    socket.listen({
+      received: (text) => void JSON.parse(text),
+      closed(code) {
+        codes.push(code);
+        resolve();
+      },
+    }),
+  );
+  socket.send("no JSON");
+  socket.send("none either");
+  await closed;
+  expect(codes).toEqual([1011]);
+});

@@ -29,12 +29,9 @@ export class UpstreamSocket {
     socket.addEventListener("message", ({ data }) => {
       const text = typeof data === "string" ? data : new TextDecoder().decode(data as ArrayBuffer);
       if (this.events === undefined) this.early.push(text);
-      else this.events.received(text);
+      else this.receive(text, this.events);
     });
-    socket.addEventListener("close", ({ code, reason }) => {
-      this.end = { code, reason };
-      this.events?.closed(code, reason);
-    });
+    socket.addEventListener("close", ({ code, reason }) => this.closed(code, reason));
   }
 
   /** Opens a socket. Rejects with the reason where the provider refuses it or does not answer. */
@@ -75,8 +72,9 @@ export class UpstreamSocket {
   /** Receives what comes from now on, and what has come before. */
   listen(events: UpstreamSocketEvents): void {
     this.events = events;
-    for (const text of this.early.splice(0)) events.received(text);
-    if (this.end !== undefined) events.closed(this.end.code, this.end.reason);
+    const { end } = this;
+    for (const text of this.early.splice(0)) this.receive(text, events);
+    if (end !== undefined) events.closed(end.code, end.reason);
   }
 
   send(text: string): void {
@@ -90,6 +88,25 @@ export class UpstreamSocket {
 
   close(): void {
     this.socket.close();
+  }
+
+  /**
+   * Passes a frame on. One that its receiver cannot work on ends this socket alone; the platform would
+   * report what was thrown as uncaught, which ends the process.
+   */
+  private receive(text: string, events: UpstreamSocketEvents): void {
+    try {
+      events.received(text);
+    } catch {
+      this.socket.close();
+      this.closed(1011, "A frame of the provider could not be read.");
+    }
+  }
+
+  private closed(code: number, reason: string): void {
+    if (this.end !== undefined) return;
+    this.end = { code, reason };
+    this.events?.closed(code, reason);
   }
 }
 

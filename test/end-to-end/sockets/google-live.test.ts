@@ -200,3 +200,23 @@ test("settings that come too late are named as lost", async () => {
   expect(await client.until("error")).toMatchObject({ error: { param: "session.instructions" } });
   client.close();
 });
+
+test.each([
+  ["is no JSON", `{no "type":"input_audio_buffer.append","audio":"${sound}"}`],
+  [
+    "is nested too deeply",
+    `{"type":"session.update","session":{"x":${"[".repeat(90_000)}${"]".repeat(90_000)}}}`,
+  ],
+])("a frame that %s ends no session but its own", async (_, frame) => {
+  const other = await connect();
+  await other.next();
+  const client = await connect();
+  await client.next();
+  client.socket.send(frame);
+  client.send({ type: "response.create" });
+  await Promise.race([client.until("error", "response.done"), client.closed]);
+  other.send({ type: "response.create" });
+  expect(await other.until("response.done")).toMatchObject({ response: { status: "completed" } });
+  client.close();
+  other.close();
+});

@@ -1,4 +1,4 @@
-import { asObject } from "../../dialects/shared/wire-fields.ts";
+import { parseEventObject } from "../../dialects/errors.ts";
 import { betaClientEvent, gaServerEvents } from "./beta-events.ts";
 import type { RealtimeUpstream, RealtimeUpstreamEvents } from "./realtime-upstream.ts";
 
@@ -19,7 +19,9 @@ export class BetaUpstream implements RealtimeUpstream {
       received(text) {
         if (soundFrame.test(text))
           return received(text.replace('"response.audio.delta"', '"response.output_audio.delta"'));
-        for (const event of gaServerEvents(asObject(JSON.parse(text)) ?? {}))
+        // What is no event is left out, as in sessions of GA.
+        const read = parseEventObject(text);
+        for (const event of read === undefined ? [] : gaServerEvents(read))
           received(JSON.stringify(event));
       },
       closed,
@@ -28,7 +30,9 @@ export class BetaUpstream implements RealtimeUpstream {
 
   send(text: string): void {
     if (soundFrame.test(text)) return this.socket.send(text);
-    this.socket.send(JSON.stringify(betaClientEvent(asObject(JSON.parse(text)) ?? {})));
+    const event = parseEventObject(text);
+    // The provider says what is wrong with a frame that is no event.
+    this.socket.send(event === undefined ? text : JSON.stringify(betaClientEvent(event)));
   }
 
   get waitingBytes(): number {

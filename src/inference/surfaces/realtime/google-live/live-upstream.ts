@@ -1,3 +1,4 @@
+import { parseEventObject } from "../../../dialects/errors.ts";
 import { asObject } from "../../../dialects/shared/wire-fields.ts";
 import type { Fields } from "../../read-fields.ts";
 import type { RealtimeEvent } from "../realtime-session.ts";
@@ -78,7 +79,12 @@ export class LiveUpstream implements RealtimeUpstream {
 
   /** Takes an event of the client. */
   send(text: string): void {
-    const event = asObject(JSON.parse(text)) ?? {};
+    const event = parseEventObject(text);
+    // A frame of sound comes unread.
+    if (event === undefined) {
+      const message = "The frame is not valid JSON.";
+      return this.fail({ code: "bad_request", message, param: null, event_id: null });
+    }
     const facts = event["event_id"];
     const type = String(event["type"]);
     switch (type) {
@@ -180,7 +186,7 @@ export class LiveUpstream implements RealtimeUpstream {
   }
 
   private received(text: string): void {
-    const frame = asObject(JSON.parse(text)) ?? {};
+    const frame = parseEventObject(text) ?? {};
     if (frame["setupComplete"] !== undefined) {
       this.state = "ready";
       for (const each of this.unsent.splice(0)) this.socket.send(JSON.stringify(each));
