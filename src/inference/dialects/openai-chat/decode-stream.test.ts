@@ -263,3 +263,10 @@ describe("the stream decoder", () => {
     ]);
   });
 });
+
+test("a summary's place that no summary has is the first", () => {
+  const detail = { type: "reasoning.summary", summary: "Why", summary_index: 4e9 };
+  expect(partsOf([chunk({ reasoning_details: [detail] }, "stop"), done])).toContainEqual(
+    expect.objectContaining({ type: "reasoning-delta", summaryIndex: 0 }),
+  );
+});

@@ -17,7 +17,7 @@ import {
   textError,
   trimmed,
 } from "../errors.ts";
-import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
+import { asArray, asNumber, asObject, asPlace, asString } from "../shared/wire-fields.ts";
 import {
   decodeAnnotation,
   decodeFinish,
@@ -389,10 +389,7 @@ class ReasoningStream {
     const start = { id: asString(detail.id), format: asString(detail.format), blockIndex };
     if (text && this.listensTo("reasoning_details")) this.append({ text, ...start }, parts);
     if (summary && this.listensTo("reasoning_details")) {
-      this.append(
-        { text: summary, summaryIndex: asNumber(detail.summary_index) ?? 0, ...start },
-        parts,
-      );
+      this.append({ text: summary, summaryIndex: asPlace(detail.summary_index), ...start }, parts);
     }
     this.seal({ detail, start }, parts);
   }

@@ -204,4 +204,19 @@ describe("deviations of servers", () => {
       { type: "error", fault: "reported", error: { message: "Out of memory" } },
     ]);
   });
+
+  test.each([4e9, -1, 0.5, "1"])(
+    "a summary's place %p, which no summary has, is the first",
+    (at) => {
+      const parts = partsOf([
+        event("response.reasoning_summary_text.delta", {
+          ...{ output_index: 0, item_id: "r", summary_index: at, delta: "Why" },
+        }),
+        completed,
+      ]);
+      expect(parts).toContainEqual(
+        expect.objectContaining({ type: "reasoning-delta", summaryIndex: 0 }),
+      );
+    },
+  );
 });

@@ -39,6 +39,16 @@ export const asString = (value: unknown): string | undefined =>
 export const asNumber = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
 
+/** The most parts of a summary that a provider may number. */
+const placesMax = 1_000;
+
+/**
+ * Returns the place of a part within its whole; 0 for what is none, since lists are filled up to the
+ * place of each part.
+ */
+export const asPlace = (value: unknown): number =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) < placesMax ? Number(value) : 0;
+
 /** Returns the value when it is a boolean. */
 const asBoolean = (value: unknown): boolean | undefined =>
   typeof value === "boolean" ? value : undefined;

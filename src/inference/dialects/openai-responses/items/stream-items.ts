@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../canonical/json.ts";
 import type { ItemPlace, SpokenPart, StreamPart } from "../../../canonical/response.ts";
 import type { DecodeContext } from "../../dialect.ts";
 import { decodeTokens } from "../../shared/openai-fields.ts";
-import { asArray, asNumber, asObject, asString } from "../../shared/wire-fields.ts";
+import { asArray, asNumber, asObject, asPlace, asString } from "../../shared/wire-fields.ts";
 import { unwrapInput } from "../../shared/tools.ts";
 import { decodeAnnotation } from "../answer-fields.ts";
 import { callFacts, decodeThought, mintedCallId } from "../decode-response.ts";
@@ -299,7 +299,7 @@ export class ThoughtStream implements ItemStream {
   }
 
   read(type: string, event: JsonObject): StreamPart[] {
-    const summaryIndex = asNumber(event.summary_index) ?? 0;
+    const summaryIndex = asPlace(event.summary_index);
     switch (type) {
       case "response.reasoning_summary_text.delta":
         return this.think(asString(event.delta) ?? "", summaryIndex);
