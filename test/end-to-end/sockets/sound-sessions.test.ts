@@ -109,6 +109,18 @@ async function connect(
 /** Sound of a length, 24 kHz in 16 bits. */
 const sound = (seconds: number): string => Buffer.alloc(seconds * 48_000).toString("base64");
 
+/** Keeps the next charge from being durable until `resume`. */
+function stalledCharge(): { resume(): void } {
+  const { ledger } = gateway.app;
+  const resumed = Promise.withResolvers<void>();
+  const post = spyOn(ledger, "post").mockImplementationOnce((posting) => {
+    post.mockRestore();
+    const posted = ledger.post(posting);
+    return { ...posted, durable: resumed.promise.then(() => posted.durable) };
+  });
+  return { resume: resumed.resolve };
+}
+
 const transcribing = (model: string) => ({
   type: "session.update",
   session: { type: "transcription", audio: { input: { transcription: { model } } } },
@@ -152,23 +164,34 @@ describe("sessions of transcripts", () => {
     const client = await connect(path, { key });
     client.send(transcribing("acme/whisper"));
     await client.until("session.updated");
-    const { ledger } = gateway.app;
-    const resumed = Promise.withResolvers<void>();
-    const post = spyOn(ledger, "post").mockImplementationOnce((posting) => {
-      post.mockRestore();
-      const posted = ledger.post(posting);
-      return { ...posted, durable: resumed.promise.then(() => posted.durable) };
-    });
+    const charge = stalledCharge();
     expect(await transcribe(client, 3)).toBe("Hello.");
     client.send({ type: "input_audio_buffer.append", audio: sound(30) });
     client.send({ type: "input_audio_buffer.commit" });
     await client.until("input_audio_buffer.committed");
-    resumed.resolve();
+    charge.resume();
     const done = await client.until("conversation.item.input_audio_transcription.completed");
     expect(done["transcript"]).toBe("Hello.");
     client.close();
     await settled();
     expect(await spentBy(key)).toBeCloseTo((33 * 0.006) / 60, 9);
+  });
+
+  test("charge what was sent before the money ended", async () => {
+    // 40 seconds and a bit: less than 24 seconds and what is held beyond them, once one was paid.
+    const key = await makeKey({ limit: 0.004_01 });
+    const client = await connect(path, { key });
+    client.send(transcribing("acme/whisper"));
+    await client.until("session.updated");
+    const charge = stalledCharge();
+    expect(await transcribe(client, 1)).toBe("Hello.");
+    client.send({ type: "input_audio_buffer.append", audio: sound(24) });
+    client.send({ type: "input_audio_buffer.commit" });
+    await client.until("input_audio_buffer.committed");
+    charge.resume();
+    await client.closed;
+    await settled();
+    expect(await spentBy(key)).toBeCloseTo((25 * 0.006) / 60, 9);
   });
 
   test("charge the tokens that the provider counts, where the model is priced by them", async () => {
@@ -272,6 +295,67 @@ describe("transcripts within a session", () => {
     expect(await client.until("session.updated")).toMatchObject({
       session: { audio: { input: { transcription: null } } },
     });
+  });
+});
+
+describe("a client that leaves while its model is being admitted", () => {
+  /** Keeps the next hold waiting; `resume` lets it be taken, and resolves when it is. */
+  function stalledHold(): { asked(): boolean; resume(): Promise<void> } {
+    const { ledger } = gateway.app;
+    const resumed = Promise.withResolvers<void>();
+    const taken = Promise.withResolvers<void>();
+    let isAsked = false;
+    const reserve = spyOn(ledger, "reserve").mockImplementationOnce(async (request) => {
+      isAsked = true;
+      reserve.mockRestore();
+      await resumed.promise;
+      const outcome = await ledger.reserve(request);
+      taken.resolve();
+      return outcome;
+    });
+    return {
+      asked: () => isAsked,
+      resume() {
+        resumed.resolve();
+        return taken.promise;
+      },
+    };
+  }
+
+  test("leaves no hold for transcripts within a session", async () => {
+    const client = await connect("/v1/realtime?model=acme/voice");
+    await client.next();
+    const hold = stalledHold();
+    client.send({
+      type: "session.update",
+      session: {
+        type: "realtime",
+        audio: { input: { transcription: { model: "acme/whisper" } } },
+      },
+    });
+    await pollUntil(hold.asked);
+    client.close();
+    await client.closed;
+    await settled();
+    await hold.resume();
+    await settled();
+  });
+
+  test("leaves neither a hold nor a provider's session of transcripts", async () => {
+    const client = await connect("/v1/realtime?intent=transcription");
+    await client.next();
+    const before = upstream.handshakes.length;
+    const hold = stalledHold();
+    client.send(transcribing("acme/whisper"));
+    await pollUntil(hold.asked);
+    client.close();
+    await client.closed;
+    // The end of the socket reaches the gateway before what its client asks next.
+    await spentBy(await makeKey());
+    await hold.resume();
+    await pollUntil(() => upstream.handshakes.length > before);
+    await settled();
+    await pollUntil(() => upstream.openCount === 0);
   });
 });
 

@@ -73,8 +73,11 @@ export class SoundMeter {
   /** Counts sound that a client has sent. */
   heard(ms: number): void {
     this.heardMs += ms;
-    if (this.options.byTime && this.heardMs - this.chargedMs >= stretchMs)
-      this.after(() => this.pay(this.timeUsage(), { estimated: false }));
+    // What was sent during the charge before may have been charged with it.
+    if (this.owesStretch)
+      this.after(async () => {
+        if (this.owesStretch) await this.pay(this.timeUsage(), { estimated: false });
+      });
     this.cover();
   }
 
@@ -147,6 +150,11 @@ export class SoundMeter {
     await this.work;
   }
 
+  /** Whether a stretch of sound that is charged by time is complete. */
+  private get owesStretch(): boolean {
+    return this.options.byTime && this.heardMs - this.chargedMs >= stretchMs;
+  }
+
   private after(step: () => Promise<void>): void {
     this.work = this.work.then(step).catch(() => this.options.exhaust(exhausted()));
   }
@@ -192,17 +200,32 @@ export class SoundMeter {
       upstreamId: null,
       firstContentMs: null,
     });
-    const { options, candidate } = this;
-    const turn = await RealtimeTurn.open(
-      options.deps,
-      sized(options, options.nextOrigin(), this.wantedMs()),
-    );
-    if (turn.serveByProvider(candidate.route.provider.id) === undefined) {
+    const turn = await this.openNext();
+    if (turn.serveByProvider(this.candidate.route.provider.id) === undefined) {
       turn.free();
       throw exhausted();
     }
     this.turn = turn;
     this.cover();
+  }
+
+  /**
+   * Holds the sound that was not charged and some more; where that cannot be paid, what was sent alone,
+   * after which the session ends.
+   */
+  private async openNext(): Promise<RealtimeTurn> {
+    const { options } = this;
+    const open = (soundMs: number): Promise<RealtimeTurn> =>
+      RealtimeTurn.open(options.deps, sized(options, options.nextOrigin(), soundMs));
+    try {
+      return await open(this.wantedMs());
+    } catch (error) {
+      const leftMs = Math.ceil(this.heardMs - this.chargedMs);
+      if (leftMs <= 0) throw error;
+      const turn = await open(leftMs);
+      options.exhaust(exhausted());
+      return turn;
+    }
   }
 
   private wantedMs(): number {

@@ -95,6 +95,11 @@ export class RealtimeUpstream {
     return `http://127.0.0.1:${this.server.port}/v1`;
   }
 
+  /** The number of open sessions. */
+  get openCount(): number {
+    return this.sockets.size;
+  }
+
   /** Ends the responses in progress. */
   finish(status = "completed"): void {
     for (const id of [...this.running.keys()]) this.end(id, status);

@@ -89,6 +89,8 @@ export class SoundConnection implements SocketSession {
   async begin(model: string): Promise<void> {
     this.model = model;
     this.provided = await this.options.open(model, (error) => this.exhaust(error));
+    // The client has left meanwhile, so that its end found nothing to free.
+    if (this.isClosed) await this.finish();
   }
 
   /** Begins the session with settings that its client secret holds. */

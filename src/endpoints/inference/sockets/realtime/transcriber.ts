@@ -37,6 +37,7 @@ export class Transcriber {
   private model: string | undefined;
   private upstreamModel: string | undefined;
   private readonly ended: Promise<void>[] = [];
+  private isOver = false;
 
   constructor(options: TranscriberOptions) {
     this.options = options;
@@ -99,6 +100,7 @@ export class Transcriber {
 
   /** Charges what is left. Resolves when the charges are durable. */
   async end(): Promise<void> {
+    this.isOver = true;
     this.turnOff();
     await Promise.all(this.ended);
   }
@@ -119,6 +121,8 @@ export class Transcriber {
       const message = `the model ${model} is not served by ${providerName}, which serves this session.`;
       throw new GatewayError("no_upstream", message);
     }
+    // The client has left meanwhile, and nothing would free the hold.
+    if (this.isOver) return turn.free();
     this.turnOff();
     this.meter = new SoundMeter(metering, { turn, candidate });
     this.model = model;
