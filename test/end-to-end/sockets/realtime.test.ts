@@ -215,6 +215,39 @@ test("a session ends with an error and 1008 when its key has nothing left, withi
   expect(found.data.usage).toBeCloseTo(spent, 9);
 });
 
+test("a cap that is raised again is held for before the next response", async () => {
+  const key = await makeKey({ limit: 0.3 });
+  upstream.usage = { total_tokens: 1_100, output_tokens: 1_000, output_token_details: {} };
+  const client = await open({ key });
+  const capped = (most: unknown) => ({
+    type: "session.update",
+    session: { type: "realtime", max_output_tokens: most },
+  });
+  client.send(capped(1));
+  await client.until("session.updated");
+  client.send({ type: "response.create" });
+  await client.until("response.done");
+  client.send(capped("inf"));
+  expect(await client.until("error")).toMatchObject({ error: { code: "insufficient_balance" } });
+  expect(await client.closed).toMatchObject({ code: 1008 });
+});
+
+test("a cap in settings that the provider refuses lowers no hold", async () => {
+  const key = await makeKey({ limit: 0.3 });
+  upstream.usage = { total_tokens: 1_100, output_tokens: 1_000, output_token_details: {} };
+  const client = await open({ key });
+  const session = { type: "realtime", max_output_tokens: 1, voice: "alloy" };
+  client.send({ type: "session.update", session });
+  await client.until("error");
+  client.send({ type: "response.create" });
+  await client.until("response.done");
+  // The next response is held for as much as the key can pay, and capped there.
+  expect(await client.until("session.updated")).toMatchObject({
+    session: { max_output_tokens: 1_024 },
+  });
+  client.close();
+});
+
 test("a client that leaves within a response pays what its provider reports", async () => {
   upstream.waits = true;
   const client = await open();

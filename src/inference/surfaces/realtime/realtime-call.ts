@@ -13,6 +13,9 @@ export interface ResponseBound {
   maxOutputTokens: number | undefined;
 }
 
+/** Returns the output tokens that a response under a cap is held for. */
+export const mostTokensOf = (cap: number | undefined): number => cap ?? responseTokensMax;
+
 /**
  * Builds the call of the next response of a session, for its plan, its hold and its record. The
  * events themselves are relayed and never adapted.
@@ -35,7 +38,7 @@ export function realtimeCall(
     ...call,
     requirements: {
       ...call.requirements,
-      maxOutputTokens: bound.maxOutputTokens ?? responseTokensMax,
+      maxOutputTokens: mostTokensOf(bound.maxOutputTokens),
       mayUse: () => true,
     },
   };

@@ -76,17 +76,23 @@ export class RealtimeTurn {
   }
 
   /**
-   * Raises the hold to a larger size, whose call is built only where it is needed; resolves with
-   * false where that cannot be paid.
+   * Raises the hold to a larger size, or to a call that costs more at its size (`isDearer`). The call
+   * is built only where it is needed. Resolves with false where that cannot be paid; a turn that was
+   * settled or freed meanwhile needs no more.
    */
-  async cover(size: number, callOf: (origin: CallOrigin) => InferenceCall): Promise<boolean> {
+  async cover(
+    size: number,
+    callOf: (origin: CallOrigin) => InferenceCall,
+    { isDearer = false } = {},
+  ): Promise<boolean> {
     const { candidate, deps, call } = this;
-    if (size <= this.heldSize || candidate === undefined || isFree(candidate)) return true;
+    if (!this.isOpen || candidate === undefined || isFree(candidate)) return true;
+    if (size <= this.heldSize && !isDearer) return true;
     const { requirements } = callOf(call);
     const inputTokens = requirements.estimateInputTokens();
     const wantedNano = listCeiling(candidate, { ...requirements, inputTokens }) + 1n;
     const heldNano = await deps.ledger.grow(call.generationId, wantedNano);
-    if (heldNano < wantedNano) return false;
+    if (heldNano < wantedNano) return !this.isOpen;
     this.heldSize = Math.max(size, this.heldSize);
     return true;
   }

@@ -41,6 +41,7 @@ import {
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { FrameGate } from "./frame-gate.ts";
 import { readRealtimeFrame, realtimeError } from "./realtime-events.ts";
+import { SessionCap } from "./session-cap.ts";
 import { nextOriginOf, relayedCode, revoked } from "./session-origin.ts";
 import { Transcriber } from "./transcriber.ts";
 
@@ -104,7 +105,7 @@ export class RealtimeConnection implements SocketSession {
   private countedTokens = 0;
   private sentTokens = 0;
   private unchargedInputMs = 0;
-  private maxOutputTokens: number | undefined;
+  private readonly outputCap = new SessionCap();
   /** The cap that the provider is given because the caller can pay for no more. */
   private cap: number | undefined;
   private readonly unheld: Active[] = [];
@@ -218,14 +219,13 @@ export class RealtimeConnection implements SocketSession {
 
   private sendUpdate(event: RealtimeEvent): void {
     const session = readSession(event);
-    if (session.cap !== undefined)
-      this.maxOutputTokens = session.cap === "none" ? undefined : session.cap;
+    const isRaised = this.outputCap.asked(session.cap);
     this.inputFormat = session.inputFormat ?? this.inputFormat;
     this.outputFormat = session.outputFormat ?? this.outputFormat;
     const text = JSON.stringify(
       withCap(withModel(event, this.options.candidate.route.upstreamModel), this.cap),
     );
-    this.count(Math.ceil(text.length / charactersPerToken));
+    this.count(Math.ceil(text.length / charactersPerToken), isRaised);
     this.forward(text);
   }
 
@@ -234,9 +234,7 @@ export class RealtimeConnection implements SocketSession {
     if (!this.isStillAllowed()) return;
     if (this.isEnding) return this.refuse("The gateway is about to end. Connect again.");
     const most = capOfResponse(event);
-    if (typeof most === "number" && this.maxOutputTokens !== undefined)
-      this.maxOutputTokens = Math.max(this.maxOutputTokens, most);
-    this.count(Math.ceil(text.length / charactersPerToken));
+    this.count(Math.ceil(text.length / charactersPerToken), this.outputCap.asked(most));
     const send = (): void =>
       this.forward(
         this.cap !== undefined && most !== undefined
@@ -254,15 +252,19 @@ export class RealtimeConnection implements SocketSession {
     this.forward(capUpdate(this.cap));
   }
 
-  /** Counts tokens that a next response will read, and holds more for them in steps. */
-  private count(tokens: number): void {
+  /**
+   * Counts tokens that a next response will read, and holds more for them in steps; at once where its
+   * answer may be longer than before (`isRaised`).
+   */
+  private count(tokens: number, isRaised = false): void {
     this.sentTokens += tokens;
     const { next } = this;
     if (next === undefined) return;
     const { model } = this.options;
     const bound = this.bound();
     const callOf = (origin: CallOrigin) => realtimeCall(origin, { model, bound });
-    void next.cover(bound.inputTokens, callOf).then(
+    const isDearer = isRaised && this.cap === undefined;
+    void next.cover(bound.inputTokens, callOf, { isDearer }).then(
       (isCovered) => void (isCovered || this.exhaust()),
       () => this.exhaust(),
     );
@@ -272,7 +274,7 @@ export class RealtimeConnection implements SocketSession {
     const tokens = this.countedTokens + this.sentTokens;
     return {
       inputTokens: (Math.floor(tokens / stepTokens) + 2) * stepTokens,
-      maxOutputTokens: this.cap ?? this.maxOutputTokens,
+      maxOutputTokens: this.cap ?? this.outputCap.tokens,
     };
   }
 
@@ -306,6 +308,7 @@ export class RealtimeConnection implements SocketSession {
       });
       return;
     }
+    if (type === "session.updated") this.count(0, this.outputCap.confirmed(readSession(event).cap));
     this.transcriber.notice(type, event);
     this.tell(
       event["session"] === undefined
@@ -343,6 +346,7 @@ export class RealtimeConnection implements SocketSession {
       ...nextOriginOf(origin, { ...this.options, clock: deps.clock }),
       forcedProviders: [candidate.route.provider.id],
     };
+    const before = this.outputCap.tokens;
     this.taking = openAffordable(deps, { origin: next, model, bound: this.bound() }).then(
       ({ turn, cap }) => {
         this.taking = undefined;
@@ -358,6 +362,8 @@ export class RealtimeConnection implements SocketSession {
         const waiting = this.unheld.shift();
         if (waiting === undefined) this.next = turn;
         else waiting.turn = turn;
+        // What was sent or raised while it was being taken is covered now.
+        this.count(0, this.outputCap.isAbove(before));
         if (this.unheld.length > 0) this.take();
       },
       (error: unknown) => {
@@ -450,10 +456,13 @@ export class RealtimeConnection implements SocketSession {
 
   private providerClosed(code: number, reason: string): void {
     this.isProviderGone = true;
-    for (const active of this.active.values()) {
-      void this.charge(active, this.unreported(active, "cut"));
-    }
-    this.active.clear();
+    // Responses whose reports have come are charged by them first.
+    this.settling = this.settling.then(async () => {
+      await this.taking;
+      for (const active of this.active.values())
+        await this.charge(active, this.unreported(active, "cut"));
+      this.active.clear();
+    });
     if (this.isClosed) return;
     this.socket?.close(relayedCode(code), reason || "The provider closed.");
   }
