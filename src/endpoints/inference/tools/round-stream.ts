@@ -29,6 +29,8 @@ export abstract class RoundStream implements FrameSource {
   /** Opens the next round, which becomes the current one. */
   protected async openNext(): Promise<void> {
     this.current = await this.streams.ask();
+    // The client left while it was being opened, and nothing would read it.
+    if (this.isCancelled) this.current.cancel();
   }
 
   async next(): Promise<string | undefined> {

@@ -5,14 +5,17 @@ import { openaiChat } from "../../../../inference/dialects/openai-chat/index.ts"
 import type { DialogueRounds, Wire } from "../dialogue-rounds.ts";
 import { roundGap, type ChatTurn } from "./chat-turn.ts";
 
+interface StreamedCall {
+  id: string;
+  type: string;
+  function: { name: string; arguments: string };
+}
+
 /** The parts of a message that a stream has sent. */
 class StreamedMessage {
   private readonly message: Record<string, unknown> = { role: "assistant", content: null };
-  private readonly calls: {
-    id: string;
-    type: string;
-    function: { name: string; arguments: string };
-  }[] = [];
+  /** The calls by their index, which may be any number where a provider wrote it. */
+  private readonly calls = new Map<number, StreamedCall>();
   finish: unknown = null;
 
   add(delta: Wire): void {
@@ -29,21 +32,18 @@ class StreamedMessage {
 
   addCall({ index, id, function: called }: Wire): { name: string; begins: boolean } {
     const place = typeof index === "number" ? index : 0;
-    const begins = this.calls[place] === undefined;
-    const call = (this.calls[place] ??= {
-      id: "",
-      type: "function",
-      function: { name: "", arguments: "" },
-    });
+    const known = this.calls.get(place);
+    const call = known ?? { id: "", type: "function", function: { name: "", arguments: "" } };
+    if (known === undefined) this.calls.set(place, call);
     const part = Object(called) as { name?: unknown; arguments?: unknown };
     if (typeof id === "string") call.id = id;
     if (typeof part.name === "string") call.function.name += part.name;
     if (typeof part.arguments === "string") call.function.arguments += part.arguments;
-    return { name: call.function.name, begins };
+    return { name: call.function.name, begins: known === undefined };
   }
 
   get whole(): Wire {
-    const calls = this.calls.filter((call) => call !== undefined);
+    const calls = [...this.calls].sort(([one], [other]) => one - other).map(([, call]) => call);
     return calls.length === 0 ? this.message : { ...this.message, tool_calls: calls };
   }
 }
