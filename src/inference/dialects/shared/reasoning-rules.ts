@@ -314,6 +314,8 @@ export interface ClaudeAbilities {
   efforts: ReasoningLevels | undefined;
   /** Whether thinking that is turned off, and a forced call, are answered with 400. */
   alwaysThinks: boolean;
+  /** The efforts beside thinking that is turned off, where these are not all. */
+  effortsWithoutThinking: ReasoningLevels | undefined;
   /** Whether a conversation that ends in the model's own turn is answered with 400 (from 4.6 on). */
   refusesPrefill: boolean;
   /** Whether instructions within the conversation are answered with 400 (up to Claude 4.7). */
@@ -329,6 +331,13 @@ const pattern = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/;
  * stdapi-ai/stdapi.ai#284 (2026-09).
  */
 const thinkers = /claude-(?:fable|mythos|opus-5[-.]5(?!\d))/;
+
+/**
+ * Models whose thinking can be turned off only at an effort of `high` or lower. Source:
+ * platform.claude.com, models/opus-5/migration-guide (2026-11).
+ */
+const stoppedBelowHigh = /claude-(?:opus-5(?![-.]\d)|haiku-5[-.]5(?!\d))/;
+const upToHigh: ReasoningLevels = { levels: ["low", "medium", "high"] };
 
 /**
  * The efforts of Claude by the version before which they hold. Source: platform.claude.com,
@@ -355,6 +364,7 @@ export function claudeAbilities(model: string): ClaudeAbilities {
       version !== undefined && version < 4.06 && !/opus-4[-.]5/.test(model.toLowerCase()),
     efforts: version === undefined ? undefined : effortsOf.find(({ until }) => version < until),
     alwaysThinks: thinkers.test(model.toLowerCase()),
+    effortsWithoutThinking: stoppedBelowHigh.test(model.toLowerCase()) ? upToHigh : undefined,
     refusesPrefill: version !== undefined && version >= 4.06,
     refusesLaterSystem: version !== undefined && version < 4.08,
     takesSchemas: version === undefined || version >= 4.01,

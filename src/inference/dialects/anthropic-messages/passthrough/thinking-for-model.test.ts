@@ -32,6 +32,13 @@ test.each([
   ["glm-5", { ...adaptive, ...effort }, {}],
   ["claude-opus-4-7", { output_config: { effort: "xhigh" } }, {}],
   ["claude-opus-5", { thinking: { type: "disabled" } }, {}],
+  [
+    "claude-opus-5",
+    { thinking: { type: "disabled" }, output_config: { effort: "max" } },
+    { output_config: { effort: "high" } },
+  ],
+  ["claude-opus-5", { thinking: { type: "disabled" }, ...effort }, {}],
+  ["claude-opus-5", { output_config: { effort: "max" } }, {}],
   ["claude-opus-5-5", { thinking: { type: "disabled" } }, { thinking: undefined }],
   ["claude-fable-5-1", { thinking: { type: "disabled" } }, { thinking: undefined }],
   ["claude-sonnet-4-6", { output_config: { effort: "max" } }, {}],

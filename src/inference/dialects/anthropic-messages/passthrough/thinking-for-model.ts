@@ -31,7 +31,10 @@ export function fitThinking(
   const { effort } = Object(body["output_config"]) as { effort?: unknown };
   const abilities = claudeAbilities(upstreamModel);
   const losses: Loss[] = [];
-  const known = typeof effort === "string" ? knownEffort(effort, abilities) : effort;
+  const isOff = thinking?.["type"] === "disabled";
+  const efforts = (isOff ? abilities.effortsWithoutThinking : undefined) ?? abilities.efforts;
+  const known =
+    typeof effort === "string" ? knownEffort(effort, { ...abilities, efforts }) : effort;
   if (known !== effort) {
     const written = memberText(text, "output_config") ?? "{}";
     const fitted = known === undefined ? undefined : JSON.stringify(known);
@@ -40,7 +43,7 @@ export function fitThinking(
     const reason =
       known === undefined
         ? "the model does not take an effort"
-        : `the model knows no effort ${String(effort)}; it is sent ${String(known)}`;
+        : `the model knows no effort ${String(effort)}${isOff ? " without thinking" : ""}; it is sent ${String(known)}`;
     losses.push({ field: "output_config.effort", reason });
   }
   if (thinking?.["type"] === "adaptive" && abilities.takesBudgetsAlone) {
@@ -54,7 +57,7 @@ export function fitThinking(
     edits.set("thinking", '{"type":"adaptive"}');
     losses.push({ field: "thinking.budget_tokens", reason: "the model thinks adaptively" });
   }
-  if (thinking?.["type"] === "disabled" && abilities.alwaysThinks) {
+  if (isOff && abilities.alwaysThinks) {
     edits.set("thinking", undefined);
     losses.push({ field: "thinking", reason: "the model cannot stop thinking" });
   }
