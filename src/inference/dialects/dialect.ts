@@ -258,6 +258,21 @@ export interface EncodedRequest {
   toolAliases: ToolAliases;
 }
 
+/** An upstream's refusal of a request, in its own words. */
+export interface Refusal {
+  code: string | null;
+  message: string;
+}
+
+/** A request without the reasoning whose seals its upstream refused. */
+export interface UnsealedRequest {
+  text: string;
+  /** The number of blocks that were left out. */
+  blocks: number;
+  /** Whether it no longer asks for reasoning, which the upstream allows only with those blocks. */
+  stopsThinking: boolean;
+}
+
 /** The facts about the sent request that decoding an answer needs. */
 export interface DecodeContext {
   /** The slug of the provider that answers, with which its reasoning seals are marked. */
@@ -371,6 +386,12 @@ export interface UpstreamDialect {
   wholeOfEvents?(data: readonly string[]): string;
   /** The ways to count the tokens of a prompt; absent where the dialect has no endpoint for it. */
   inputCount?: InputCount;
+  /**
+   * Returns a sent request without the sealed reasoning that the upstream refused: that of earlier
+   * turns, and that of the turn under way where the refusal is about it. Undefined for any other
+   * refusal, and where nothing is sealed. Absent where no account binds its seals.
+   */
+  withoutSeals?(text: string, refusal: Refusal): UnsealedRequest | undefined;
   /** Reads an error answer; `body` is parsed JSON, or the text as it came. */
   readError(status: number, body: unknown): ReportedError;
 }

@@ -41,6 +41,7 @@ import {
   noteKeyServed,
   takeKey,
 } from "./credentials/provider-credentials.ts";
+import { withoutRefusedSeals } from "./refused-seals.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { routingTrail } from "./plan-call.ts";
 import { recordFailed, settle, type Settled, type Settlement, withAnswer } from "./settle.ts";
@@ -84,7 +85,8 @@ async function run<Wanted extends Served>(
       if (isTooShort(execution, planned)) continue;
       const ready = readyFor(execution, planned);
       if (ready === undefined) continue;
-      const served = await attemptOne(execution, ready);
+      const served =
+        (await attemptOne(execution, ready)) ?? (await attemptUnsealed(execution, ready));
       if (served !== undefined) {
         assert(isWanted(served), "every adapter of a surface gives answers of the same kind");
         return served;
@@ -298,6 +300,12 @@ async function attemptOne(
     throw spentOnReasoning(call, { metered, chargedNano: settled.chargedNano, headers });
   }
   return servedWhole(execution, ended, settled);
+}
+
+/** Attempts a candidate once more where it refused sealed thoughts; undefined for other refusals. */
+async function attemptUnsealed(execution: Execution, ready: Ready): Promise<Served | undefined> {
+  const adapter = withoutRefusedSeals(execution, ready);
+  return adapter === undefined ? undefined : attemptOne(execution, { ...ready, adapter });
 }
 
 async function serveStream(

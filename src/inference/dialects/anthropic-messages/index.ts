@@ -9,6 +9,7 @@ import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { MessagesStreamEncoder } from "./encode-stream.ts";
 import { pingFrame } from "./answer-fields.ts";
 import { passThrough, providerHeaders, versionDefault } from "./passthrough/passthrough.ts";
+import { withoutSeals } from "./passthrough/refused-seals.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 
@@ -149,5 +150,6 @@ export const anthropicMessages = {
   encodeRequest,
   decodeResponse,
   createStreamDecoder: (context?: DecodeContext) => new MessagesStreamDecoder(context),
+  withoutSeals,
   readError,
 } satisfies ClientDialect & UpstreamDialect;

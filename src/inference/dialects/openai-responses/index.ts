@@ -7,6 +7,7 @@ import { encodeRequest, maxOutputTokensMin } from "./encode-request.ts";
 import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { ResponsesStreamEncoder } from "./encode-stream.ts";
 import { passThrough } from "./passthrough/passthrough.ts";
+import { withoutSeals } from "./passthrough/refused-seals.ts";
 import { presetFields } from "./preset-fields.ts";
 import { requirements } from "./requirements.ts";
 import { socketMode } from "./socket-mode.ts";
@@ -32,6 +33,7 @@ export const openaiResponses = {
   encodeRequest,
   decodeResponse,
   createStreamDecoder: (context?: DecodeContext) => new ResponsesStreamDecoder(context),
+  withoutSeals,
   readError,
   socketMode,
 } satisfies ClientDialect & UpstreamDialect;

@@ -13,7 +13,7 @@ import type { KeyVerdict } from "../../../byok/provider-keys.ts";
  * avoids.
  */
 export function takeKey(execution: Execution, candidate: Candidate): Candidate | undefined {
-  const { deps, call, failed, inputTokens, notCalled } = execution;
+  const { deps, call, failed, notCalled } = execution;
   const { credential, route, model } = candidate;
   // An answer that has come back in a batch is sent nowhere.
   if (credential === undefined || call.leg?.kind === "return") return candidate;
@@ -24,19 +24,26 @@ export function takeKey(execution: Execution, candidate: Candidate): Candidate |
       !isMendedByAnotherKey(failure),
   );
   if (isHopeless) return undefined;
-  if (
-    deps.providerKeys.take(
-      call.generationId,
-      credential,
-      listCeiling(candidate, { inputTokens, ...call.requirements }),
-    )
-  ) {
-    return deps.openedRoutes.open(candidate);
-  }
+  if (takeAgain(execution, candidate)) return deps.openedRoutes.open(candidate);
   const message = `Nothing is left of the quota of the provider key for ${route.provider.name}.`;
   notCalled.push(new GatewayError("no_upstream", message, { param: "model" }));
   return undefined;
 }
+
+/**
+ * Takes the candidate's provider key for an attempt; returns false where nothing is left of its
+ * quota.
+ */
+export const takeAgain = (
+  { deps, call, inputTokens }: Pick<Execution, "deps" | "call" | "inputTokens">,
+  candidate: Candidate,
+): boolean =>
+  candidate.credential === undefined ||
+  deps.providerKeys.take(
+    call.generationId,
+    candidate.credential,
+    listCeiling(candidate, { inputTokens, ...call.requirements }),
+  );
 
 /**
  * Records a failure with the key that was sent, gives the key back, and returns the failure as it

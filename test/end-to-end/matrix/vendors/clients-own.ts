@@ -1,3 +1,17 @@
+/** The beginnings of the names of rules for which a Messages client's body is changed. */
+const fittedForClaude = [
+  "cap-above-model",
+  "foreign-signature",
+  "other-vendors-signature",
+  "adaptive-on",
+  "budget-on-newer",
+  "effort-on-older",
+  "effort-level",
+  "thinking-disabled",
+  "thinking-off-with-much-effort",
+  "later-system",
+];
+
 /**
  * Rules that a client breaks by a mistake in its own dialect: the gateway refuses the request, or
  * passes it on unchanged and the vendor's refusal back with its reason. Nothing could be put in place
@@ -6,7 +20,7 @@
 export const clientsOwn: readonly RegExp[] = [
   // Messages upstreams receive the body of a Messages client with no change but to its thinking, and to
   // instructions at places that the model does not know.
-  /^anthropic\/(?!cap-above-model|foreign-signature|adaptive-on|budget-on-newer|effort-(?:on-older|level)|thinking-disabled|later-system)/,
+  new RegExp(`^anthropic/(?!${fittedForClaude.join("|")})`),
   // `none` is never clamped (contract, reasoning rules 1 and 3).
   /^(?:openai\/effort-none|groq\/effort-gpt-oss)$/,
   // Calls and results that do not belong together.
@@ -35,3 +49,13 @@ export const clientsOwn: readonly RegExp[] = [
   // What one family of models lacks.
   /^xai\/responses-functions$/,
 ];
+
+/**
+ * Rules about seals of another account, which nothing but their vendor's refusal shows: the request
+ * is refused once, and taken without them.
+ */
+export const mended: ReadonlySet<string> = new Set([
+  "openai/responses-other-account",
+  "azure/responses-other-account",
+  "anthropic/other-vendors-signature",
+]);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { VendorRule } from "../../../support/strict-vendors/rule.ts";
-import { ask, chatTool } from "../../../support/strict-vendors/samples.ts";
+import { ask, chatTool, claudeHistory } from "../../../support/strict-vendors/samples.ts";
 import { nameOf, vendorRules } from "../../../support/strict-vendors/vendor-rules.ts";
-import { clientsOwn } from "./clients-own.ts";
+import { clientsOwn, mended } from "./clients-own.ts";
 import { startStrictScene, type StrictScene } from "./strict-scene.ts";
 import { translated, unreached } from "./translated.ts";
 
@@ -32,12 +32,23 @@ async function askNative({ vendor, endpoint, violates }: VendorRule): Promise<Re
 }
 
 describe("a client of the vendor's own dialect", () => {
-  test.each(rows(vendorRules.filter((rule) => isNative(rule) && !isClientsOwn(rule))))(
-    "is not refused by %s",
-    async (_, rule) => {
+  const isMended = (rule: VendorRule): boolean => mended.has(nameOf(rule));
+  test.each(
+    rows(vendorRules.filter((rule) => isNative(rule) && !isClientsOwn(rule) && !isMended(rule))),
+  )("is not refused by %s", async (_, rule) => {
+    const answer = await askNative(rule);
+    expect(scene.upstream.refusals.flatMap(({ rules }) => rules)).toEqual([]);
+    expect(answer.status).toBe(200);
+  });
+
+  test.each(rows(vendorRules.filter(isMended)))(
+    "is refused once by %s, and served without what it is about",
+    async (name, rule) => {
       const answer = await askNative(rule);
-      expect(scene.upstream.refusals.flatMap(({ rules }) => rules)).toEqual([]);
+      expect(scene.upstream.refusals.flatMap(({ rules }) => rules)).toEqual([name]);
+      expect(scene.upstream.received).toHaveLength(2);
       expect(answer.status).toBe(200);
+      expect(answer.headers.get("x-service-translation-loss")).not.toBeNull();
     },
   );
 
@@ -78,6 +89,121 @@ test("several answers with tools are asked for without reasoning where it exclud
     body: { n: 2, reasoning_effort: "none" },
   });
   expect(answer.headers.get("x-service-translation-loss")).toBe("reasoning_effort");
+});
+
+describe("thoughts that another account has sealed", () => {
+  const user = (text: string) => ({ role: "user", content: text });
+  const sealed = (id: string, seal: string) => ({
+    type: "reasoning",
+    id,
+    summary: [],
+    encrypted_content: seal,
+  });
+  const said = { type: "message", role: "assistant", content: "Sunny.", id: "msg_1" };
+  const call = {
+    type: "function_call",
+    call_id: "c",
+    name: "look_up",
+    arguments: "{}",
+    id: "fc_1",
+  };
+  const output = { type: "function_call_output", call_id: "c", output: "rain" };
+  const others = "gAAAAABother1==";
+  const turns = (earlier: string, running: string) => [
+    user("Weather?"),
+    sealed("rs_1", earlier),
+    said,
+    user("Tomorrow?"),
+    sealed("rs_2", running),
+    call,
+    output,
+  ];
+
+  const askResponses = (input: readonly object[], more: object = {}) => {
+    scene.upstream.forget();
+    return scene.ask(
+      "/responses",
+      { model: scene.idOf("openai", "gpt-5.5"), input, ...more },
+      "openai",
+    );
+  };
+  const sentInput = (index: number) => scene.upstream.received[index]?.body["input"];
+
+  test("of earlier turns are left out, and those of the turn under way stay", async () => {
+    const input = turns(others, "gAAAAABown2==");
+    const answer = await askResponses(input, { stream: true });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-service-translation-loss")).toBe("input");
+    expect(await answer.text()).toContain("response.completed");
+    const { id: _, ...idless } = said;
+    expect(sentInput(0)).toEqual(input);
+    expect(sentInput(1)).toEqual([input[0], idless, ...input.slice(3)]);
+    const trace = answer.headers.get("x-service-trace-id") ?? "";
+    const record = await (await scene.gateway.get(`/generation?id=gen_${trace}`)).json();
+    expect(record).toMatchObject({
+      data: {
+        attempts: [
+          { provider: "openai", status: 400, outcome: "failed" },
+          { provider: "openai", status: 200, outcome: "served" },
+        ],
+      },
+    });
+  });
+
+  test("of the turn under way are left out where the refusal is about them", async () => {
+    const input = turns("gAAAAABown1==", others);
+    expect((await askResponses(input)).status).toBe(200);
+    const { id: _, ...idlessCall } = call;
+    const { id: __, ...idless } = said;
+    expect(sentInput(1)).toEqual([input[0], idless, input[3], idlessCall, output]);
+  });
+
+  test("are left out once: a second refusal is the answer", async () => {
+    const answer = await askResponses(turns(others, others.replace("1", "2")));
+    expect(answer.status).toBe(400);
+    expect(scene.upstream.received).toHaveLength(2);
+    const { error } = (await answer.json()) as { error: { metadata?: object } };
+    expect(error).toMatchObject({ code: "bad_request" });
+  });
+
+  test("are refused where the caller wants no loss", async () => {
+    scene.upstream.forget();
+    const answer = await scene.gateway.post("/responses", {
+      model: scene.idOf("openai", "gpt-5.5"),
+      input: turns(others, others),
+      provider: { only: ["openai"], require_parameters: true },
+    });
+    expect([answer.status, scene.upstream.received.length]).toEqual([400, 1]);
+  });
+
+  test("of a Messages conversation leave the turn under way to think on", async () => {
+    scene.upstream.forget();
+    const thought = (signature: string) => ({ type: "thinking", thinking: "Hm.", signature });
+    const history = claudeHistory([thought("own")]);
+    const before = [
+      user("Hi"),
+      { role: "assistant", content: [thought("othervendor1"), { type: "text", text: "Hello." }] },
+    ];
+    const messages = [...before, ...(history["messages"] as object[])];
+    const thinking = { type: "enabled", budget_tokens: 1_024 };
+    const answer = await scene.ask(
+      "/messages",
+      { ...history, messages, thinking, model: scene.idOf("anthropic", "claude-sonnet-4-5") },
+      "anthropic",
+    );
+    expect([answer.status, answer.headers.get("x-service-translation-loss")]).toEqual([
+      200,
+      "messages",
+    ]);
+    expect(scene.upstream.received[1]?.body).toMatchObject({
+      thinking,
+      messages: [
+        messages[0],
+        { role: "assistant", content: [{ type: "text", text: "Hello." }] },
+        ...messages.slice(2),
+      ],
+    });
+  });
 });
 
 test("every rule is met by a test", () => {

@@ -17,12 +17,7 @@ import {
 } from "../reading.ts";
 import { type Fields, rulesOf, type VendorRequest, type VendorRule } from "../rule.ts";
 import { askClaude, claudeHistory, claudeTool, eitherOf, schemaOf } from "../samples.ts";
-
-const envelope = ({ message }: { message: string }): Fields => ({
-  type: "error",
-  error: { type: "invalid_request_error", message },
-  request_id: "req_strict",
-});
+import { anthropicError as envelope, thoughtRules } from "./anthropic-thoughts.ts";
 
 /** Claude 4.7 and later. */
 const since47 = /claude-(?:(?:opus|sonnet|haiku|fable|mythos)-)?(?:4-[7-9]|[5-9])(?!\d)/;
@@ -578,6 +573,7 @@ const schemaRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: e
 export const anthropicRules: readonly VendorRule[] = [
   ...sampling,
   ...thinkingRules,
+  ...thoughtRules,
   ...turnRules,
   ...schemaRules,
 ];

@@ -24,11 +24,17 @@ const shared = new Set([
   "responses-output-without-call",
 ]);
 
+/** The rule about seals that another resource has made, as a balanced load meets it. */
+const otherRegion = "responses-other-account";
+
 /** What Azure refuses. */
 export const azureRules: readonly VendorRule[] = openaiRules
-  .filter(({ id }) => shared.has(id))
+  .filter(({ id }) => shared.has(id) || id === otherRegion)
   .map((rule) => ({
     ...rule,
     vendor: "azure",
-    source: "learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning (2026-11)",
+    source:
+      rule.id === otherRegion
+        ? "github.com/openai/openai-agents-python/issues/2063, BerriAI/litellm/issues/18094 (2025-12-17)"
+        : "learn.microsoft.com/azure/ai-foundry/openai/how-to/reasoning (2026-11)",
   }));

@@ -28,6 +28,11 @@ const hello = { input: [{ role: "user", content: "Hi" }] };
 const call = { type: "function_call", call_id: "call_1", name: "look_up", arguments: "{}" };
 const output = { type: "function_call_output", call_id: "call_1", output: "sunny" };
 
+/** The beginning of seals that another organisation, or another region of Azure, has made. */
+const otherAccount = "gAAAAABother";
+const isOthers = ({ type, encrypted_content: seal }: Fields): boolean =>
+  type === "reasoning" && String(seal).startsWith(otherAccount);
+
 /** What OpenAI refuses on /responses. */
 export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
   { vendor: "openai", endpoint: "responses", body: envelope },
@@ -170,6 +175,28 @@ export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
       violates: {
         model: "gpt-5.5",
         body: { input: [...hello.input, { ...call, id: "call_1" }, output] },
+      },
+    },
+    {
+      id: "responses-other-account",
+      when: (request) => itemsOf(request).some(isOthers),
+      says: (request) => {
+        const seal = String(itemsOf(request).find(isOthers)?.["encrypted_content"]);
+        return `The encrypted content ${seal.slice(0, 4)}...${seal.slice(-4)} could not be verified.`;
+      },
+      code: "invalid_encrypted_content",
+      source:
+        "github.com/openai/codex/issues/8119, .../8159, github.com/Kilo-Org/kilo/pull/110 (2025-12-17)",
+      violates: {
+        model: "gpt-5.5",
+        body: {
+          input: [
+            ...hello.input,
+            { type: "reasoning", id: "rs_1", summary: [], encrypted_content: `${otherAccount}1==` },
+            { ...call, id: "fc_1" },
+            output,
+          ],
+        },
       },
     },
     {

@@ -176,6 +176,13 @@ describe("the passthrough body", () => {
         { model: "claude-opus-4-6", messages: [user, called(), result] },
         ["messages[1].content[0]", "thinking"],
       ]);
+      // Nothing is left to clear then, and Anthropic answers 400 to the wish.
+      const clearing = { context_management: { edits: [{ type: "clear_thinking_20251015" }] } };
+      expect(of([user, called(thought), result], { thinking, ...clearing })[0]).toEqual({
+        model: "claude-opus-4-6",
+        messages: [user, called(), result],
+      });
+      expect(of([user, called(), result], { thinking, ...clearing })[0]).toMatchObject(clearing);
       // A turn that is over needs none, and neither does a model that thinks as it sees fit.
       expect(of([user, called(thought), result, user], { thinking })[0]).toMatchObject({
         thinking,

@@ -30,6 +30,7 @@ import { KeptWriter } from "./passthrough-stream.ts";
 import { fitInstructions } from "./later-instructions.ts";
 import { messagesGatewayFields } from "../request-schema.ts";
 import { providerReferences } from "../threads.ts";
+import { withoutClearing } from "./refused-seals.ts";
 import { openSeals } from "./replayed-thoughts.ts";
 import { fitThinking } from "./thinking-for-model.ts";
 
@@ -95,6 +96,7 @@ export function requestText(
     takesBudget &&
     (Object(body["thinking"]) as { type?: unknown }).type === "enabled";
   if (stopsThinking) edits.set("thinking", undefined);
+  stopClearing(body, edits);
   const reason = "the calls under way were made without thoughts of this model";
   const unthought: Loss[] = stopsThinking ? [{ field: "thinking", reason }] : [];
   const parts = editInParts(text, edits satisfies MemberEdits);
@@ -111,6 +113,15 @@ export function requestText(
       ...unthought,
     ],
   };
+}
+
+/** Leaves out the clearing of thinking where the request's thinking was left out. */
+function stopClearing(body: OriginalRequest["body"], edits: Map<string, string | undefined>): void {
+  const { type } = Object(body["thinking"]) as { type?: unknown };
+  const isStopped = edits.has("thinking") && edits.get("thinking") === undefined;
+  if (type === undefined || type === "disabled" || !isStopped) return;
+  for (const [field, edited] of withoutClearing(body))
+    if (!edits.has(field)) edits.set(field, edited);
 }
 
 /** Offers further tools behind those of the request. */

@@ -71,12 +71,14 @@ export function openSeals(
   return { messages: opened.filter((message) => !isEmptied(message)), lacksThoughts, losses };
 }
 
-const contentOf = (message: unknown): readonly unknown[] => {
+/** Returns the blocks of a message; none where its content is a text. */
+export const contentOf = (message: unknown): readonly unknown[] => {
   const { content } = Object(message) as Fields;
   return Array.isArray(content) ? content : [];
 };
 
-const isEmptied = (message: unknown): boolean => {
+/** Returns whether a turn of the model's has no content left, which would be refused. */
+export const isEmptied = (message: unknown): boolean => {
   const { role, content } = Object(message) as Fields;
   return role === "assistant" && Array.isArray(content) && content.length === 0;
 };
@@ -87,14 +89,19 @@ const typeOf = (block: unknown): unknown => (Object(block) as Fields).type;
 export const isThought = (block: unknown): boolean =>
   typeOf(block) === "thinking" || typeOf(block) === "redacted_thinking";
 
+const isUserTurn = (message: unknown): boolean =>
+  (Object(message) as Fields).role === "user" &&
+  !contentOf(message).some((block) => typeOf(block) === "tool_result");
+
+/** Returns the index behind the user's last message, where the turn under way begins. */
+export const turnUnderWay = (messages: readonly unknown[]): number =>
+  messages.findLastIndex(isUserTurn) + 1;
+
 /** Returns turns with calls that follow the user's last message. */
 export function callsUnderWay(
   messages: readonly unknown[],
 ): { index: number; content: readonly unknown[] }[] {
-  const isUserTurn = (message: unknown): boolean =>
-    (Object(message) as Fields).role === "user" &&
-    !contentOf(message).some((block) => typeOf(block) === "tool_result");
-  const from = messages.findLastIndex(isUserTurn) + 1;
+  const from = turnUnderWay(messages);
   return messages
     .slice(from)
     .map((message, offset) => ({ index: from + offset, content: contentOf(message) }))

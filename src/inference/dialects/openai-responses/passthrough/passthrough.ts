@@ -283,7 +283,7 @@ const isReference = ({ type, id, role }: Item): boolean =>
   type === "item_reference" || ((type ?? null) === null && role === undefined && id !== undefined);
 
 /** Returns whether an item is a message to the model, with which another turn begins. */
-const isAsked = ({ role }: Item): boolean => role !== undefined && role !== "assistant";
+export const isAsked = ({ role }: Item): boolean => role !== undefined && role !== "assistant";
 
 /** The types of items that are accepted without an id. */
 const idlessTypes: readonly unknown[] = ["message", "function_call", "custom_tool_call"];
@@ -298,7 +298,12 @@ function replayedItem(
   { providerId, thoughtIsGone }: { providerId: string; thoughtIsGone: boolean },
 ): Item | string {
   if (item.type === "reasoning") return replayedThought(item, providerId);
-  if (!thoughtIsGone || item.id === undefined || !idlessTypes.includes(item.type)) return item;
+  return thoughtIsGone ? withoutId(item) : item;
+}
+
+/** Returns what follows reasoning that is left out: without its id, where it may have none. */
+export function withoutId(item: Item): Item {
+  if (item.id === undefined || !idlessTypes.includes(item.type)) return item;
   const { id: _id, ...rest } = item;
   return rest;
 }
