@@ -157,9 +157,13 @@ export function statusFeed(
 <summary>${`From ${minute(from)} ${to === null ? "until now" : `to ${minute(to)}`}. ${messages.join(" ")}`}</summary></entry>
 `,
   );
+  const updates = [
+    ...notices.map((each) => each.updates[0]?.at ?? each.started_at),
+    ...incidents.map((each) => each.ended_at ?? each.started_at),
+  ];
   const feed = html`<?xml version="1.0" encoding="utf-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom"><id>${publicUrl}/status</id><title>${brand.productName}: incidents</title>
-<updated>${incidents[0]?.ended_at ?? incidents[0]?.started_at ?? checkedAt}</updated><link rel="self" href="${publicUrl}${statusFeedPath}"/>
+<updated>${updates.sort().at(-1) ?? checkedAt}</updated><link rel="self" href="${publicUrl}${statusFeedPath}"/>
 <author><name>${brand.productName}</name></author>
 ${described}${entries}</feed>
 `;

@@ -167,10 +167,10 @@ export class CustomerEditor {
 
   private async put(customer: Customer): Promise<Customer> {
     await this.watch(customer);
-    await this.options.store.put(customer);
-    this.options.book.put(customer);
-    this.options.onChange(customer);
-    return customer;
+    const stored = await this.options.store.put(customer);
+    this.options.book.put(stored);
+    this.options.onChange(stored);
+    return stored;
   }
 
   /** Reads what a customer used in the period of its plan, before the plan bounds it. */

@@ -122,6 +122,16 @@ const rowOf = (customer: Customer): CustomerRow => ({
   removed_at_ms: null,
 });
 
+/** Returns the columns of a customer that has nothing of its own yet. */
+const withoutPlan = <Name>(name: Name) => ({
+  name,
+  email: null,
+  plan: null,
+  credits_nano: 0,
+  suspended: 0,
+  stripe_customer_id: null,
+});
+
 /** A page of customers, newest first. */
 export interface CustomerListQuery {
   workspaceId: string;
@@ -194,7 +204,10 @@ export class CustomerStore {
     return rows.map(fromRow);
   }
 
-  /** Writes customers that requests named first. Those that exist stay as they are. */
+  /**
+   * Writes customers that requests named first. Those that exist stay as they are; those that were
+   * removed begin without a plan and credits.
+   */
   async insertUnknown(customers: readonly Customer[]): Promise<void> {
     await this.database
       .insertInto("customers")
@@ -202,20 +215,39 @@ export class CustomerStore {
       .onConflict((conflict) =>
         conflict
           .column("id")
-          .doUpdateSet({ removed_at_ms: null })
+          .doUpdateSet(({ ref }) => ({
+            ...withoutPlan(ref("excluded.external_id")),
+            link_version: sql`customers.link_version + 1`,
+            removed_at_ms: null,
+            created_at_ms: ref("excluded.created_at_ms"),
+            updated_at_ms: ref("excluded.updated_at_ms"),
+          }))
           .where("customers.removed_at_ms", "is not", null),
       )
       .execute();
   }
 
-  /** Writes all fields of a customer but its credits, which only `addCredit` changes. */
-  async put(customer: Customer): Promise<void> {
-    const { credits_nano: _, ...changed } = rowOf(customer);
-    await this.database
+  /**
+   * Writes all fields of a customer but its credits, which only `addCredit` changes. One that was
+   * removed begins without credits, and the links of before stay void. Returns the customer as it is
+   * stored then.
+   */
+  async put(customer: Customer): Promise<Customer> {
+    const { credits_nano: _, link_version: version, ...changed } = rowOf(customer);
+    const row = await this.database
       .insertInto("customers")
       .values(rowOf(customer))
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(changed))
-      .execute();
+      .onConflict((conflict) =>
+        conflict.column("id").doUpdateSet({
+          ...changed,
+          credits_nano: sql`case when customers.removed_at_ms is null then customers.credits_nano else 0 end`,
+          link_version: sql`case when customers.removed_at_ms is not null then customers.link_version + 1
+            when customers.link_version > ${version} then customers.link_version else ${version} end`,
+        }),
+      )
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    return fromRow(row);
   }
 
   /** Removes a customer with its plan and its credits, so that one that follows begins without. */
@@ -223,12 +255,7 @@ export class CustomerStore {
     await this.database
       .updateTable("customers")
       .set(({ ref }) => ({
-        name: ref("external_id"),
-        email: null,
-        plan: null,
-        credits_nano: 0,
-        suspended: 0,
-        stripe_customer_id: null,
+        ...withoutPlan(ref("external_id")),
         removed_at_ms: nowMs,
         updated_at_ms: nowMs,
       }))

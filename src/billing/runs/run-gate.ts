@@ -58,7 +58,7 @@ export class RunGate {
     const counted = chain.flatMap(({ id, maxRequests }) =>
       maxRequests === null ? [] : [{ id, maxRequests }],
     );
-    const visit = new RunVisit(this, { caller: visitor, run, counted });
+    const visit = new RunVisit(this, { caller: withOuterRuns(visitor, chain), run, counted });
     for (const each of chain) {
       const closure = closureOf(each, clock.nowMs());
       if (closure !== undefined)
@@ -147,6 +147,10 @@ export class RunGate {
     return joined;
   }
 }
+
+/** Returns a caller with the runs around its own, whose budgets count its requests too. */
+const withOuterRuns = (caller: LlmKeyCaller, [, ...outer]: readonly Run[]): LlmKeyCaller =>
+  outer.length === 0 ? caller : { ...caller, outerRunIds: outer.map(({ id }) => id) };
 
 /** What refusals without the address of the page say in its place. */
 const resumePlace = "metadata.resume_url";

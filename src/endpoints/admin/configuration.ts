@@ -142,7 +142,7 @@ export const deleteConfiguration = defineEndpoint({
         "not_found",
         `There is no such section; it is one of ${entrySections.join(", ")}.`,
       );
-    const id = decodeURIComponent(context.param("id"));
+    const id = context.param("id");
     const change = await entries.remove({ section: section.data, id });
     context.changed = `${section.data}/${id}`;
     return context.json({ deleted: true, id, change: changeObject(change) });

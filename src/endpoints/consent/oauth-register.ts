@@ -13,7 +13,7 @@ const redirectsMissing = "is required: the URIs that codes are sent to";
 const webUri = z
   .string()
   .max(2_000)
-  .regex(/^https?:\/\//, "must be an http or https URL")
+  .regex(/^https?:\/\/\P{Cc}*$/u, "must be an http or https URL")
   .nullish();
 
 const registrationSchema = z.looseObject({

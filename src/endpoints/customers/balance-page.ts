@@ -41,6 +41,8 @@ export const createBalanceLink = defineEndpoint({
   response: () => z.object({ url: z.string(), expires_at: z.string() }),
   async handle(context, deps: Dependencies) {
     const { expires_in: seconds = secondsDefault, revoke } = context.body;
+    // One that was removed before begins with a version that only its stored row has.
+    await deps.customers.flush();
     let customer = await customerOfPath(context, deps);
     context.changed = customer.id;
     if (revoke === true)

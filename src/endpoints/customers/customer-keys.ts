@@ -3,7 +3,6 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { creatorIdOf } from "../../identity/keys/caller.ts";
 import { neverCached, workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { assertNoApp } from "../keys/child-keys.ts";
 import {
   keyObject,
   keyObjects,
@@ -28,7 +27,6 @@ export const createCustomerKey = defineEndpoint({
   body: newKeySchema,
   response: () => z.object({ key: z.string(), data: llmKeyObjectSchema() }),
   async handle(context, deps: Dependencies) {
-    assertNoApp(context.caller);
     const customer = await customerOfPath(context, deps);
     assertNoRights(context.body.operator);
     const fields = newKeyFieldsOf(context.body, {

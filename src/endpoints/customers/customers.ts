@@ -36,10 +36,13 @@ export const readingCustomers = {
   ...customerRoute,
   access: { managementScope: "read:llm-keys", session: true },
 } as const;
-/** Declarations of routes that change customers. */
+/**
+ * Declarations of routes that change customers. Connected apps are refused, since plans and credits
+ * are none of the keys that a person lets an app create.
+ */
 export const changingCustomers = {
   ...customerRoute,
-  access: { managementScope: "write:llm-keys", session: true },
+  access: { managementScope: "write:llm-keys", session: true, keyHeldDirectly: true },
   bodyBytesMax: accountBodyBytesMax,
 } as const;
 
@@ -184,6 +187,8 @@ export const deleteCustomer = defineEndpoint({
   description: "What it used stays, and counts where a customer with the same external_id follows.",
   response: () => z.object({ deleted: z.literal(true), id: z.string() }),
   async handle(context, deps: Dependencies) {
+    // One that a request named just now would be written after it was removed.
+    await deps.customers.flush();
     const customer = await customerOfPath(context, deps);
     context.changed = customer.id;
     for (const { hash } of await keysOf(deps, customer))

@@ -64,6 +64,8 @@ const statusField = valuesField.transform((values, context): (typeof statuses)[n
 
 const costProblem = "must be a sum in USD, such as 0.01";
 const latencyProblem = "must be a number of milliseconds";
+/** The largest cost, in nano-USD, that columns of both databases can be compared with. */
+const costNanoMax = 2n ** 63n - 1_024n;
 
 const filterFields = {
   model: valuesField.optional(),
@@ -84,9 +86,15 @@ const filterFields = {
   min_cost: z
     .string()
     .transform((text) => nanoFromUsd(text))
-    .refine((nano) => nano !== undefined, costProblem)
+    .refine((nano) => nano !== undefined && nano >= 0n && nano <= costNanoMax, costProblem)
     .optional(),
-  min_latency: z.coerce.number(latencyProblem).min(0, latencyProblem).optional(),
+  min_latency: z.coerce
+    .number(latencyProblem)
+    .min(0, latencyProblem)
+    .max(Number.MAX_SAFE_INTEGER, latencyProblem)
+    // Whole milliseconds are stored, and Postgres compares them with no others.
+    .transform(Math.ceil)
+    .optional(),
 };
 
 /** The conditions of a search, as they were requested. */

@@ -266,7 +266,7 @@ async function answerChild(
 }
 
 /** Throws `forbidden` for a connected app, which creates keys only within its own cap. */
-export function assertNoApp({ kind }: AccountCaller): void {
+function assertNoApp({ kind }: AccountCaller): void {
   if (kind !== "connection") return;
   throw new GatewayError(
     "forbidden",

@@ -65,7 +65,7 @@ const newRunOf = (body: z.infer<typeof newRunSchema>): NewRun => ({
   limitNano: nanoFromUsd(body.limit) ?? 0n,
   maxRequests: body.max_requests ?? null,
   maxDepth: body.max_depth ?? undefined,
-  expiresInMs: typeof body.expires_in === "number" ? body.expires_in * 1000 : undefined,
+  expiresInMs: typeof body.expires_in === "number" ? Math.ceil(body.expires_in * 1000) : undefined,
   degrade: body.degrade
     ? {
         below: body.degrade.below,

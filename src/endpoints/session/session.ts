@@ -164,7 +164,10 @@ const passwordSchema = z.object({
   new_password: newPasswordField,
 });
 
-/** Changes the password. Every other session ends, and this one continues under a new cookie. */
+/**
+ * Changes the password. Every other session ends, and this one continues under a new cookie. A change
+ * of the address that waits for its confirmation ends too.
+ */
 export const changePassword = defineEndpoint({
   ...forSessions,
   base: "root",
@@ -186,6 +189,7 @@ export const changePassword = defineEndpoint({
       path: "/change-password",
       body,
     });
+    await deps.people.recovery.forgetEmailChange(sessionOf(context).user.id);
     await deps.people.throttle.succeeded(attempt);
     return answerWith(context, answer, signedIn(answer.body));
   },

@@ -28,6 +28,8 @@ export type Caller =
       run?: Run;
       /** The key that created `parent`, for runs of a child key. */
       grandparent?: LlmKey;
+      /** The ids of the runs around `run`, innermost first; absent where there are none. */
+      outerRunIds?: readonly string[];
       /**
        * The key as it is stored, where its team narrows the models of `key`; absent for all others.
        */
@@ -175,13 +177,16 @@ export const spendingParentOf = ({
 }: Pick<LlmKeyCaller, "parent" | "run">): KeyLimits | undefined =>
   parent === undefined || run !== undefined ? undefined : spendingKeyOf(parent);
 
-/** Returns the ids of the keys whose budgets count a caller's requests. */
+/** Returns the ids of the keys and runs whose budgets count a caller's requests. */
 export const budgetKeyIdsOf = ({
   key,
   parent,
   grandparent,
-}: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">): string[] =>
-  [key, parent, grandparent].flatMap((each) => each?.id ?? []);
+  outerRunIds = [],
+}: Pick<LlmKeyCaller, "key" | "parent" | "grandparent" | "outerRunIds">): string[] => [
+  ...[key, parent, grandparent].flatMap((each) => each?.id ?? []),
+  ...outerRunIds,
+];
 
 /**
  * Returns the customer that a caller's key belongs to, which comes before the one that its requests

@@ -31,6 +31,7 @@ function gatewayOn(database: Storage<PeopleTables>["database"]) {
   const [clock, hasher] = [new FakeClock(), createSecretHasher(new Uint8Array(32))];
   const invitations = new Invitations({ database, clock, hasher });
   return {
+    invitations,
     organizations: new Organizations({
       database,
       clock,
@@ -189,4 +190,23 @@ describe.each(engines)("concurrent changes by two gateways on %s", (_, freshUrl)
       expect(await owners).toHaveLength(1);
     },
   );
+
+  test.each(rounds)("two who invite one address leave one open invitation (%i)", async () => {
+    await storage.database.deleteFrom("organization_invitations").execute();
+    const wanted = { organizationId: "org_1", email: "carl@example.com" } as const;
+    const became = await outcomes([
+      gatewayOn(storage.database).invitations.create({
+        ...wanted,
+        role: "owner",
+        inviterUserId: anna,
+      }),
+      gatewayOn(storage.database).invitations.create({
+        ...wanted,
+        role: "member",
+        inviterUserId: bert,
+      }),
+    ]);
+    expect(became).toEqual(["done", "done"]);
+    expect(await gatewayOn(storage.database).invitations.list("org_1")).toHaveLength(1);
+  });
 });

@@ -136,14 +136,25 @@ export class Recovery {
       const { userId, email, byMail } = await links.take(transaction, "password", token);
       await this.setPassword(transaction, { userId, hash });
       await transaction.deleteFrom("user_sessions").where("user_id", "=", userId).execute();
-      await transaction
-        .deleteFrom("user_links")
-        .where("user_id", "=", userId)
-        .where("purpose", "=", "email-change")
-        .execute();
+      await this.forgetEmailChange(userId, transaction);
       if (byMail) await markVerified(transaction, { userId, email });
     });
     this.options.onVerified();
+  }
+
+  /**
+   * Ends a change of the address that waits for its confirmation, such as when a user chooses another
+   * password: who knew the earlier one may have asked for it.
+   */
+  async forgetEmailChange(
+    userId: string,
+    database: Kysely<PeopleTables> = this.options.database,
+  ): Promise<void> {
+    await database
+      .deleteFrom("user_links")
+      .where("user_id", "=", userId)
+      .where("purpose", "=", "email-change")
+      .execute();
   }
 
   /** Sends a link that confirms an address. Throws `not_configured`. */

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { newId } from "../../platform/kernel/ids.ts";
+import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 
 /** How far an incident is understood. */
 export const noticeStates = ["investigating", "identified", "monitoring", "resolved"] as const;
@@ -94,31 +94,37 @@ export class IncidentNotices {
     return notice;
   }
 
-  /** Adds an update. Throws `not_found`. */
-  async update(id: string, update: NoticeUpdate): Promise<IncidentNotice> {
-    const row = await this.database
-      .selectFrom("incident_notices")
-      .selectAll()
-      .where("id", "=", id)
-      .executeTakeFirst();
-    if (row === undefined) throw noNotice();
-    const before = fromRow(row);
-    const after: IncidentNotice = {
-      ...before,
-      state: update.state,
-      updates: [update, ...before.updates],
-      resolvedAtMs: update.state === "resolved" ? update.atMs : null,
-    };
-    await this.database
-      .updateTable("incident_notices")
-      .set(changedRow(after))
-      .where("id", "=", id)
-      .execute();
-    return after;
+  /** Adds an update, beside those that others add meanwhile. Throws `not_found`. */
+  update(id: string, update: NoticeUpdate): Promise<IncidentNotice> {
+    if (!mayBeId(id)) throw noNotice();
+    return this.database.transaction().execute(async (transaction) => {
+      // The write locks the row, so that another update waits and then reads this one.
+      const row = await transaction
+        .updateTable("incident_notices")
+        .set(({ ref }) => ({ title: ref("title") }))
+        .where("id", "=", id)
+        .returningAll()
+        .executeTakeFirst();
+      if (row === undefined) throw noNotice();
+      const before = fromRow(row);
+      const after: IncidentNotice = {
+        ...before,
+        state: update.state,
+        updates: [update, ...before.updates],
+        resolvedAtMs: update.state === "resolved" ? update.atMs : null,
+      };
+      await transaction
+        .updateTable("incident_notices")
+        .set(changedRow(after))
+        .where("id", "=", id)
+        .execute();
+      return after;
+    });
   }
 
   /** Deletes one with its updates. Throws `not_found`. */
   async remove(id: string): Promise<void> {
+    if (!mayBeId(id)) throw noNotice();
     const { numDeletedRows } = await this.database
       .deleteFrom("incident_notices")
       .where("id", "=", id)

@@ -30,15 +30,19 @@ export interface SpendQuery {
 const everything = sql<boolean>`1 = 1`;
 
 /**
- * The conditions by scope. A key includes the keys that it created; a user's spending is that of
- * the keys that the user created.
+ * The conditions by scope. A key includes the keys that it created, and a run those nested in it at
+ * any depth; a user's spending is that of the keys that the user created.
  */
 const conditions = {
   workspace: () => everything,
   key: ({ workspaceId, subject }) => sql<boolean>`key_id in (
-    with keys as (select id from llm_keys where workspace_id = ${workspaceId} and (id = ${subject} or parent_key_id = ${subject}))
-    select id from keys union all select id from runs where workspace_id = ${workspaceId}
-      and (root_id in (select id from keys) or id = ${subject} or owner_id = ${subject}))`,
+    with recursive keys as (
+      select id from llm_keys where workspace_id = ${workspaceId} and (id = ${subject} or parent_key_id = ${subject})),
+    tree(id) as (
+      select id from runs where workspace_id = ${workspaceId} and id = ${subject}
+      union select runs.id from runs join tree on runs.owner_id = tree.id)
+    select id from keys union all select id from tree
+    union all select id from runs where workspace_id = ${workspaceId} and root_id in (select id from keys))`,
   user: ({ workspaceId, subject }) => sql<boolean>`key_id in (
     select id from llm_keys where workspace_id = ${workspaceId} and creator_user_id = ${subject}
     union all select id from runs where workspace_id = ${workspaceId} and creator_user_id = ${subject})`,

@@ -160,6 +160,8 @@ describe.each(engines)("providers that operators configure in the page, on %s", 
     expect([made.status, at(await made.json(), "in_force")]).toEqual([200, true]);
     const gone = await scene.owner.api("DELETE", "/admin/configuration/routers/service%2Fauto");
     expect(gone.status).toBe(200);
+    const broken = await scene.owner.api("DELETE", "/admin/configuration/providers/%25zz");
+    expect(broken.status).toBe(404);
     await put("nova", value());
     const alias = await scene.owner.api("POST", "/admin/configuration", {
       section: "aliases",

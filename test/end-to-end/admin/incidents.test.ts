@@ -21,14 +21,16 @@ describe.each(engines)("incidents that operators describe, on %s", (_, freshUrl)
     });
     const id = textAt(made, "id");
     expect(made).toMatchObject({ object: "incident", state: "investigating", resolved_at: null });
-    await scene.owner.json("PATCH", `/admin/incidents/${id}`, {
+    const told = await scene.owner.json("PATCH", `/admin/incidents/${id}`, {
       text: "A provider is slow; requests go elsewhere.",
       state: "identified",
     });
     const status = await page("/status");
     expect(status).toContain("Slow answers &lt;in&gt; Europe");
     expect(status.indexOf("requests go elsewhere")).toBeLessThan(status.indexOf("looking into it"));
-    expect(await page("/status.atom")).toContain("requests go elsewhere");
+    const feed = await page("/status.atom");
+    expect(feed).toContain("requests go elsewhere");
+    expect(/<updated>([^<]*)</.exec(feed)?.[1]).toBe(textAt(told, "updates.0.at"));
     const resolved = await scene.owner.json("PATCH", `/admin/incidents/${id}`, {
       text: "Back to normal.",
       state: "resolved",

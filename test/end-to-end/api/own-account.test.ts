@@ -61,6 +61,22 @@ describe.each(engines)("a user's own account on %s", (_, freshUrl) => {
     expect(await ask("verify-email", { token: changing })).toBe(403);
   });
 
+  test("ends it with a password that is changed in a session, too", async () => {
+    const browser = await person("changed@example.com");
+    await peopled.gateway().app.people.recovery.idle();
+    const sent = mail.mails.length;
+    const password = "password of changed@example.com";
+    const change = { new_email: "thief2@example.com", password };
+    expect(await status(browser.ask("POST", "/api/auth/change-email", change))).toBe(200);
+    const link = await mailed("thief2@example.com", sent);
+    const passwords = { current_password: password, new_password: "another one of theirs" };
+    expect(await status(browser.ask("POST", "/api/auth/change-password", passwords))).toBe(200);
+    const token = new URL(link).searchParams.get("token");
+    expect(await status(peopled.stranger().ask("POST", "/api/auth/verify-email", { token }))).toBe(
+      403,
+    );
+  });
+
   test("changes its address only after confirmation and does not reveal whether an address is taken", async () => {
     const browser = await person("old@example.com");
     const password = "password of old@example.com";

@@ -161,6 +161,30 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     expect((await ask(key, { limit: 1 - 3 * chargeUsd })).status).toBe(200);
   });
 
+  test("counts what is nested in it, at any depth, towards a budget on it", async () => {
+    const outer = await open(await makeKey(), { limit: 1 });
+    const inner = await open(outer.secret, { limit: 0.5 });
+    const innermost = await open(inner.secret, { limit: 0.1 });
+    const fields = { name: "outer", scope: "key", subject: outer.id, period: "total" };
+    const budget: unknown = await (
+      await workspaces.own("POST", "/budgets", { ...fields, action: "block", limit: 0.00003 })
+    ).json();
+    expect((await chat(innermost.secret)).status).toBe(200);
+    const path = `/budgets/${textAt(budget, "data.id")}`;
+    const shown: unknown = await (await workspaces.own("GET", path)).json();
+    expect(at(shown, "spent")).toBe(chargeUsd);
+    const refused = await chat(innermost.secret);
+    expect([refused.status, at(await refused.json(), "error.metadata.reason")]).toEqual([
+      402,
+      "budget_reached",
+    ]);
+    await workspaces.own("DELETE", path);
+  });
+
+  test("lasts whole milliseconds, whichever part of a second is named", async () => {
+    await open(await makeKey(), { limit: 0.1, expires_in: 600.0005 });
+  });
+
   test("stops at its limit, and goes on once more was added", async () => {
     const key = await makeKey({ limit: 1 });
     const run = await open(key, { limit: 0.00003 });

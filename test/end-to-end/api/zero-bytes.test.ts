@@ -31,6 +31,8 @@ describe.each(allEngines)("a zero byte on %s", (_, freshUrl) => {
     ["PATCH", "/admin/users/%00", { blocked: true }],
     ["DELETE", "/admin/users/a%00b"],
     ["DELETE", "/admin/users/%00/sessions"],
+    ["PATCH", "/admin/incidents/%00", { text: "known" }],
+    ["DELETE", "/admin/incidents/a%00"],
     ["POST", "/admin/users/%00/password-reset"],
     ["GET", "/admin/workspaces/%00"],
     ["PATCH", "/admin/workspaces/%00", {}],
@@ -105,6 +107,15 @@ describe.each(allEngines)("a zero byte on %s", (_, freshUrl) => {
       });
     },
   );
+
+  test("in the address of an app returns 400", async () => {
+    const app = { redirect_uris: ["https://app.example/"], logo_uri: "https://app.example/\0" };
+    const answer = await scene.stranger().ask("POST", "/api/v1/mcp/oauth/register", app);
+    expect([answer.status, await answer.json()]).toEqual([
+      400,
+      expect.objectContaining({ error: "invalid_client_metadata" }),
+    ]);
+  });
 
   test("in a passkey id or a referral code returns 400", async () => {
     const passkey = await scene.owner.ask("POST", "/api/auth/passkey/delete-passkey", {

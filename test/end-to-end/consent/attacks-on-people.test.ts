@@ -148,6 +148,15 @@ describe.each(engines)("attacks on people who give consent, on %s", (_, freshUrl
       await people.owner.json("POST", "/customers", { external_id: "shop" });
       const sold = await asked(secret, "POST", "/customers/shop/keys", { name: "uncapped" });
       expect(sold.status).toBe(403);
+      for (const [method, path, body] of [
+        ["POST", "/customers", { external_id: "other" }],
+        ["PATCH", "/customers/shop", { plan: { type: "postpaid" } }],
+        ["POST", "/customers/shop/credits", { amount: 9 }],
+        ["POST", "/customers/shop/balance-link", {}],
+        ["DELETE", "/customers/shop", undefined],
+      ] as const)
+        expect([path, (await asked(secret, method, path, body)).status]).toEqual([path, 403]);
+      expect((await asked(secret, "GET", "/customers/shop")).status).toBe(200);
       const rows = await people
         .gateway()
         .app.storage.database.withTables<{ llm_keys: { id: string; hash: string } }>()

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { CustomerTables } from "../../../src/billing/customers/customer-store.ts";
+import { withTables } from "../../../src/platform/storage/with-tables.ts";
 import { acme } from "../../support/gateway.ts";
 import { type FaultUpstream, startFaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { at, listAt, textAt } from "../api/at.ts";
@@ -122,6 +124,51 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
     await own("POST", "/customers", { external_id: "again", name: "Again", plan });
     expect(await own("GET", "/customers/again")).toMatchObject({ limit: 0, credits: 0 });
     await own("DELETE", "/customers/again");
+  });
+
+  test("links to the balance of a removed customer do not show the one that follows", async () => {
+    const link = async (): Promise<URL> => {
+      const made = await own("POST", "/customers/moved/balance-link", {});
+      return new URL(new URL(textAt(made, "url")).pathname, workspaces.gateway().baseUrl);
+    };
+    await own("POST", "/customers", { external_id: "moved" });
+    const first = await link();
+    await own("DELETE", "/customers/moved");
+    expect((await chat("moved")).status).toBe(200);
+    const second = await link();
+    await own("DELETE", "/customers/moved");
+    await own("POST", "/customers", { external_id: "moved" });
+    const third = await link();
+    const answers = await Promise.all([first, second, third].map((url) => fetch(url)));
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 200]);
+    await own("DELETE", "/customers/moved");
+  });
+
+  test("one that an earlier release removed with its plan and credits begins without", async () => {
+    const { database } = workspaces.gateway().app.storage;
+    const plan = { type: "prepaid" };
+    for (const external of ["named", "created"]) {
+      await own("POST", "/customers", { external_id: external, name: "Old", plan });
+      await own("POST", `/customers/${external}/credits`, { amount: 3 });
+      const rows = withTables<CustomerTables>(database);
+      const stored = await rows
+        .selectFrom("customers")
+        .selectAll()
+        .where("external_id", "=", external)
+        .executeTakeFirstOrThrow();
+      await own("DELETE", `/customers/${external}`);
+      // That release left them in the row.
+      const { removed_at_ms: _, ...left } = stored;
+      await rows.updateTable("customers").set(left).where("id", "=", stored.id).execute();
+    }
+    expect((await chat("named")).status).toBe(200);
+    // A list waits for what first requests write.
+    await own("GET", "/customers?limit=1");
+    const fresh = { has_own_plan: false, credits: 0, name: "named" };
+    expect(await own("GET", "/customers/named")).toMatchObject(fresh);
+    await own("POST", "/customers", { external_id: "created", plan });
+    expect(await own("GET", "/customers/created")).toMatchObject({ limit: 0, credits: 0 });
+    for (const external of ["named", "created"]) await own("DELETE", `/customers/${external}`);
   });
 
   test("a markup by model is priced exactly, and bounds at the price", async () => {

@@ -3,7 +3,7 @@ import { dayMs } from "../../../platform/kernel/clock.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../../platform/kernel/ids.ts";
 import { type LinkParts, newOneTimeToken } from "./one-time-links.ts";
-import type { Role } from "../organizations.ts";
+import { ownersOneAtATime, type Role } from "../organizations.ts";
 import type { PeopleTables } from "../people-tables.ts";
 
 const invitationDays = 7;
@@ -72,6 +72,8 @@ export class Invitations {
       expiresAtMs: nowMs + invitationDays * dayMs,
     };
     await this.parts.database.transaction().execute(async (transaction) => {
+      // Of two people who invite one address at once, the second replaces what the first sent.
+      await ownersOneAtATime(transaction, wanted.organizationId);
       await transaction
         .updateTable("organization_invitations")
         .set({ revoked_at_ms: nowMs })
