@@ -225,7 +225,7 @@ export function ModelsPage() {
   const models = useQuery(status === "all" ? modelsQuery : reachableQuery);
   const metrics = useQuery(modelMetricsQuery);
   // Names that came after the list would move it.
-  const { isPending: lacksNames } = useQuery(providersQuery);
+  const providers = useQuery(providersQuery);
   const nameOf = useProviderNames();
   const byModel = new Map<string, ModelMetrics>(
     (metrics.data?.data ?? []).map((line) => [line.model, line]),
@@ -264,6 +264,7 @@ export function ModelsPage() {
         </Actions>
         <Chips chosen={wanted} onChange={(next) => set({ group: next.join(",") || undefined })} />
       </Card>
+      <Awaiting queries={compared.length === 0 ? [metrics] : [models, metrics, providers]} />
       {compared.length === 0 ? null : (
         <Compare
           models={(models.data?.data ?? []).filter(({ id }) => compared.includes(id))}
@@ -272,9 +273,8 @@ export function ModelsPage() {
           onRemove={(id) => compare(compared.filter((each) => each !== id))}
         />
       )}
-      <Awaiting queries={[metrics]} />
       <Card flush>
-        <Loaded query={lacksNames ? { ...models, data: undefined } : models} height={480}>
+        <Loaded query={providers.isPending ? { ...models, data: undefined } : models} height={480}>
           {({ data }) => {
             const rows = data
               .filter((model) => matches(model, { q: words, wanted, nameOf }))
