@@ -22,7 +22,7 @@ import {
 } from "./documentation-pictures.ts";
 import { screens } from "./every-screen.ts";
 import { geometryFindings, sizes } from "./geometry.ts";
-import { foundShifts, loadInOrder, orders, watchShifts } from "./layout-shift.ts";
+import { foundShifts, loadInOrder, orders, painted, watchShifts } from "./layout-shift.ts";
 import { expectSound, openScreen, screenIn, settled, type Screen } from "./screen.ts";
 
 /**
@@ -155,7 +155,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   const loads = screens.flatMap(([path, person]) =>
     (isNightly ? (["light", "phone"] as const) : (["phone"] as const)).flatMap((look) =>
       (isNightly
-        ? (["the first first", "the last first"] as const)
+        ? (["the first first", "the last first", "the session last"] as const)
         : (["the last first"] as const)
       ).map((order) => [path, person, look, order] as const),
     ),
@@ -185,6 +185,24 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     await page.evaluate(
       "document.querySelector('main').prepend(Object.assign(document.createElement('p'), { textContent: 'late' }))",
     );
+    expect(await foundShifts(page)).not.toEqual([]);
+  });
+
+  test("a notice that comes while a part below it is loading is measured", async () => {
+    const { page } = await windowOf(scene, "owner", "phone");
+    let isLate = false;
+    await loadInOrder(page, `${scene.origin}/dashboard/security`, async (waiting) => {
+      const next = orders["the last first"](waiting);
+      // The session comes first; the page is seen once it has come.
+      if (next?.request().url().endsWith("/session") === true || isLate) return next;
+      isLate = true;
+      await page.locator("main h1").waitFor();
+      await page.evaluate(painted);
+      await page.evaluate(
+        "document.querySelector('main h1').parentElement.after(Object.assign(document.createElement('p'), { textContent: 'late' }))",
+      );
+      return next;
+    });
     expect(await foundShifts(page)).not.toEqual([]);
   });
 
