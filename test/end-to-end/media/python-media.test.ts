@@ -31,26 +31,3 @@ test.skipIf(missing !== undefined)(
   },
   240_000,
 );
-
-const missingLitellm = missingPackage("python-litellm", "litellm");
-
-test.skipIf(missingLitellm !== undefined)(
-  `LiteLLM makes and changes a picture, speaks and transcribes${missingLitellm ? ` (missing: ${missingLitellm})` : ""}`,
-  async () => {
-    const gateway = await startGateway({ sandbox: true });
-    try {
-      const script = join(import.meta.dir, "litellm_media.py");
-      const parameters = [gateway.origin, testLlmKey];
-      expect(await runScript(script, { group: "python-litellm", parameters })).toEqual({
-        made: "PNG",
-        edited: "PNG",
-        spoken: "RIFF",
-        transcribed: true,
-        timed: true,
-      });
-    } finally {
-      await gateway.stop();
-    }
-  },
-  240_000,
-);
