@@ -132,7 +132,10 @@ async function start(): Promise<void> {
   const pair = tls && readTls(tls);
   const server = openServer(configuration, { app, place: line?.place, logger, pair });
   const certificate = pair && new ServedCertificate(pair, { server, logger });
-  reading.onRead = ({ server: { tls: files } }) => files && certificate?.renew(readTls(files));
+  reading.prepare = ({ server: { tls: files } }) => {
+    const renewed = files && readTls(files);
+    return () => renewed && certificate?.renew(renewed);
+  };
   watchServer(metrics, { server, line, certificate });
   const filesWarning = openFilesWarning();
   if (filesWarning !== undefined) logger.warn({}, filesWarning);
@@ -167,19 +170,18 @@ const mintShownOnce = async (app: App) => ({
   claimToken: await app.issueClaim(),
 });
 
-/** Reads the configuration of this process, and takes part of it over whenever it is read again. */
+/** Reads the configuration of this process, and takes part of it over when it was read again. */
 class SettingsReading {
-  /** Called with what was read again; throws where it cannot be used. */
-  onRead: (settings: Settings) => void = () => undefined;
+  /** Returns what takes over what was read again; throws where that cannot be used. */
+  prepare: (settings: Settings) => () => void = () => () => undefined;
 
   read(): Promise<Settings> {
     return readConfiguration({ environment: process.env, workingDirectory: process.cwd() });
   }
 
-  async readAgain(): Promise<Settings> {
+  async readAgain(): Promise<{ settings: Settings; accept(): void }> {
     const settings = await this.read();
-    this.onRead(settings);
-    return settings;
+    return { settings, accept: this.prepare(settings) };
   }
 }
 

@@ -10,7 +10,7 @@ import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import type { GatewayTables } from "../platform/storage/database-epoch.ts";
 import type { Logger } from "../platform/telemetry/logger.ts";
-import type { OperatorEntries } from "../operator/operator-entries.ts";
+import type { Accepted, OperatorEntries } from "../operator/operator-entries.ts";
 import { GatewayNodes, type NodeAbout, type NodeTables } from "./gateway-nodes.ts";
 import type { CatalogSources, LiveCatalog } from "./live-catalog.ts";
 import { type Shared, hasSeveralGateways } from "./open-shared.ts";
@@ -29,7 +29,7 @@ class Reload {
   private readonly catalog: LiveCatalog;
   private readonly atStart: ReadConfiguration;
   private readonly readAgain: () => Promise<ReadConfiguration>;
-  private readonly layer: (sources: CatalogSources) => Promise<CatalogSources>;
+  private readonly layer: (sources: CatalogSources) => Promise<Accepted<CatalogSources>>;
   private readonly key: Uint8Array;
   private readonly logger: Logger;
   private read: ReadConfiguration;
@@ -46,7 +46,7 @@ class Reload {
     read: ReadConfiguration;
     readAgain(): Promise<ReadConfiguration>;
     /** Layers what operators configure in the page over what was read. */
-    layer(sources: CatalogSources): Promise<CatalogSources>;
+    layer(sources: CatalogSources): Promise<Accepted<CatalogSources>>;
     /** The key of the hash, which therefore reveals nothing of secrets. */
     key: Uint8Array;
     logger: Logger;
@@ -73,7 +73,7 @@ class Reload {
   }
 
   /**
-   * Replaces the catalog. Rejects with `ConfigurationError`, and then the catalog stays as it was.
+   * Replaces the catalog. Rejects with `ConfigurationError`, and then everything stays as it was.
    */
   run(): Promise<Reloaded> {
     const run = this.last.then(() => this.once());
@@ -120,10 +120,12 @@ class Reload {
 
   private async once(): Promise<Reloaded> {
     try {
-      const again = await this.readAgain();
-      const read = { ...again, sources: await this.layer(again.sources) };
-      const change = this.catalog.refresh(read.sources);
-      this.read = read;
+      const { accept, ...again } = await this.readAgain();
+      const layered = await this.layer(again.sources);
+      const change = this.catalog.refresh(layered.sources);
+      layered.accept();
+      accept?.();
+      this.read = { ...again, sources: layered.sources };
       this.hash = this.hashOfAll();
       this.lastProblem = null;
       this.warn();
@@ -192,8 +194,9 @@ export async function joinNodes(
 ): Promise<Nodes> {
   const { version, encryptionKey: key, configuration } = settings;
   const ofFile = configuration?.read ?? withoutFile(settings);
-  const layer = (sources: CatalogSources): Promise<CatalogSources> => entries.over(sources);
-  const read = { ...ofFile, sources: await layer(ofFile.sources) };
+  const layer = (sources: CatalogSources): Promise<Accepted<CatalogSources>> =>
+    entries.over(sources);
+  const read = { ...ofFile, sources: (await layer(ofFile.sources)).sources };
   const readAgain = configuration?.readAgain ?? (async () => ofFile);
   const reload = new Reload({ catalog, read, readAgain, layer, key, logger });
   const startedAt = new Date(clock.nowMs()).toISOString();

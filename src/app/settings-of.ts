@@ -39,6 +39,8 @@ export interface ReadConfiguration {
   alike: readonly string[];
   /** Settings that can be used and are probably not what was meant. */
   warnings: readonly ConfigurationWarning[];
+  /** Takes over what a reload replaces beside the catalog. Called once the catalog is replaced. */
+  accept?(): void;
 }
 
 /** All settings of the app. Nothing below reads the environment. */
@@ -323,15 +325,20 @@ export const storageSettingsOf = ({
 
 /** Returns where files are stored, and the quotas of plans in bytes. */
 function fileSettingsOf({
-  url,
-  quotaGb,
-  quotaGbOfPlans,
-  uploadFromMb,
-  ...s3
-}: Settings["files"]): FileSettings {
+  files: { url, quotaGb, quotaGbOfPlans, uploadFromMb, accessKeyId, secretAccessKey, ...s3 },
+  environment,
+}: Pick<Settings, "files" | "environment">): FileSettings {
   const [, bucket = "", prefix = ""] = /^s3:\/\/([^/]+)\/?(.*?)\/?$/.exec(url) ?? [];
+  // The platform's client reads these variables too, but not those that come from files.
+  const variable = (name: string): string | undefined =>
+    [environment[`S3_${name}`], environment[`AWS_${name}`]].find((text) => text?.trim());
+  const credentials = {
+    accessKeyId: accessKeyId ?? variable("ACCESS_KEY_ID"),
+    secretAccessKey: secretAccessKey ?? variable("SECRET_ACCESS_KEY"),
+    sessionToken: accessKeyId === undefined ? variable("SESSION_TOKEN") : undefined,
+  };
   return {
-    place: bucket === "" ? { directory: url } : { s3: { bucket, prefix, ...s3 } },
+    place: bucket === "" ? { directory: url } : { s3: { bucket, prefix, ...s3, ...credentials } },
     quotaBytesOf: (plan) => (quotaGbOfPlans[plan] ?? quotaGb) * 1e9,
     uploadFromBytes: uploadFromMb === "never" ? Infinity : uploadFromMb * 1024 ** 2,
   };
@@ -341,7 +348,7 @@ function fileSettingsOf({
 export function appSettings(
   configuration: Settings,
   facts: Pick<AppSettings, "version" | "mayMigrate" | "dashboard" | "publicUrl" | "nodeName"> & {
-    readAgain?(): Promise<Settings>;
+    readAgain?(): Promise<{ settings: Settings; accept(): void }>;
   },
 ): AppSettings {
   const { server } = configuration;
@@ -351,7 +358,10 @@ export function appSettings(
     ...rest,
     configuration: readAgain && {
       read: readConfigurationOf(configuration),
-      readAgain: async () => readConfigurationOf(await readAgain()),
+      readAgain: async () => {
+        const { settings, accept } = await readAgain();
+        return { ...readConfigurationOf(settings), accept };
+      },
     },
     environment: configuration.environment,
     ...storageSettingsOf(configuration),
@@ -391,7 +401,7 @@ export function appSettings(
       bytesMax: server.spoolBytes,
     },
     audioBytesMax: configuration.audio.bytesMax,
-    files: fileSettingsOf(configuration.files),
+    files: fileSettingsOf(configuration),
     batch: configuration.batch,
     effective: configuration.effective,
     metricsElsewhere: configuration.metricsPort !== undefined,

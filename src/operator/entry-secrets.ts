@@ -37,6 +37,31 @@ export function withStoredSecrets(value: EntryValue, stored: EntryValue | undefi
   );
 }
 
+const originOf = (address: unknown): string | undefined =>
+  typeof address === "string" && URL.canParse(address) ? new URL(address).origin : undefined;
+
+const keepsSecret = (part: unknown, before: unknown): boolean =>
+  isObject(part)
+    ? isObject(before) &&
+      Object.entries(part).some(([name, each]) => keepsSecret(each, before[name]))
+    : part === hiddenSecret && before !== undefined;
+
+/**
+ * Returns the name of the part with a stored secret that a change would send to another host than
+ * the one that it was stored for; undefined where there is none.
+ */
+export function secretKeptElsewhere(
+  change: EntryValue,
+  stored: EntryValue | undefined,
+): "api_key" | "headers" | undefined {
+  const { base_url: address } = change;
+  if (address === hiddenSecret || originOf(address) === originOf(stored?.["base_url"]))
+    return undefined;
+  return (["api_key", "headers"] as const).find((name) =>
+    keepsSecret(change[name], stored?.[name]),
+  );
+}
+
 /** Returns a provider's value with the name of a variable in place of each secret. */
 export function withVariables(id: string, value: EntryValue): EntryValue {
   const prefix = id.toUpperCase().replaceAll(/[^A-Z0-9]+/g, "_");

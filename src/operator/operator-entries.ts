@@ -6,7 +6,7 @@ import { GatewayError } from "../platform/kernel/errors.ts";
 import type { CatalogChange } from "../inference/catalog/build-catalog.ts";
 import type { ConfiguredRouters } from "../inference/catalog/router-models.ts";
 import type { ConfiguredProvider } from "../inference/catalog/configured/configured-provider.ts";
-import { withStoredSecrets } from "./entry-secrets.ts";
+import { secretKeptElsewhere, withStoredSecrets } from "./entry-secrets.ts";
 import type { EntrySection, EntryStore, EntryValue, StoredEntry } from "./entry-store.ts";
 
 /** The parts of the configuration that entries are layered over. */
@@ -112,6 +112,17 @@ const isSame = (
   other: Pick<StoredEntry, "section" | "id">,
 ): boolean => one.section === other.section && one.id === other.id;
 
+const isInFile = (file: Layered, { section, id }: Pick<StoredEntry, "section" | "id">): boolean =>
+  section === "providers"
+    ? file.providers.some((provider) => provider.id === id)
+    : Object.hasOwn(file[section] ?? {}, id);
+
+/** Sources that a catalog may be built from, and what is called once it was. */
+export interface Accepted<Sources> {
+  sources: Sources;
+  accept(): void;
+}
+
 /**
  * What operators configure in the page: stored in the database, and layered over switchyard.yaml,
  * which takes precedence.
@@ -137,18 +148,19 @@ export class OperatorEntries {
 
   /**
    * Returns the sources with the entries layered over them. An entry that the schema no longer
-   * accepts is left out and listed with its problem, so that a start never fails for one.
+   * accepts is left out and listed with its problem, so that a start never fails for one. What is
+   * listed stays as it is until `accept` is called.
    */
-  async over<Sources extends Layered>(sources: Sources): Promise<Sources> {
+  async over<Sources extends Layered>(sources: Sources): Promise<Accepted<Sources>> {
     const { providers: ofFile, routers: routersOfFile = {}, aliases: aliasesOfFile = {} } = sources;
-    this.file = { providers: ofFile, routers: routersOfFile, aliases: aliasesOfFile };
+    const file: Layered = { providers: ofFile, routers: routersOfFile, aliases: aliasesOfFile };
     const providers = [...ofFile];
     const routers = { ...routersOfFile };
     const aliases = { ...aliasesOfFile };
     const listed: ListedEntry[] = [];
     for (const { updatedAtMs, updatedBy, ...entry } of await this.store.all()) {
       const { layered, problems } = await checked(entry);
-      const inForce = problems.length === 0 && !this.isInFile(entry);
+      const inForce = problems.length === 0 && !isInFile(file, entry);
       const problem = problems.length === 0 ? null : problems.map(inWords).join("; ");
       listed.push({ ...entry, source: "page", inForce, problem, updatedAtMs, updatedBy });
       if (!inForce) continue;
@@ -156,8 +168,13 @@ export class OperatorEntries {
       Object.assign(routers, layered.routers);
       Object.assign(aliases, layered.aliases);
     }
-    this.listed = listed;
-    return { ...sources, providers, routers, aliases };
+    return {
+      sources: { ...sources, providers, routers, aliases },
+      accept: () => {
+        this.file = file;
+        this.listed = listed;
+      },
+    };
   }
 
   /** Returns the entries of the file and of the page. */
@@ -236,6 +253,13 @@ export class OperatorEntries {
       throw new GatewayError("bad_request", `${problems.map(inWords).join("; ")}.`, {
         param: `value.${pathInEntry(first.key)}`.replace(/\.$/, ""),
       });
+    const kept = secretKeptElsewhere(value, stored?.value);
+    if (kept !== undefined)
+      throw new GatewayError(
+        "bad_request",
+        `${kept}: is required with a base_url at another host, since what is stored is for the old one.`,
+        { param: `value.${kept}` },
+      );
     return { layered, value: whole };
   }
 
@@ -258,14 +282,8 @@ export class OperatorEntries {
     }
   }
 
-  private isInFile({ section, id }: Pick<StoredEntry, "section" | "id">): boolean {
-    return section === "providers"
-      ? this.file.providers.some((provider) => provider.id === id)
-      : Object.hasOwn(this.file[section] ?? {}, id);
-  }
-
   private requireNotInFile(entry: Pick<StoredEntry, "section" | "id">): void {
-    if (!this.isInFile(entry)) return;
+    if (!isInFile(this.file, entry)) return;
     throw new GatewayError(
       "conflict",
       `switchyard.yaml has ${entry.id} under ${entry.section}, and the file takes precedence. Change it there, or remove it there first.`,

@@ -114,8 +114,11 @@ export async function layerEntries(
     clock,
   });
   try {
-    const layered = await entries.over(settings.configuration?.read.sources ?? settings);
-    if (entries.list().some(({ source }) => source === "page")) catalog.refresh(layered);
+    const { sources, accept } = await entries.over(
+      settings.configuration?.read.sources ?? settings,
+    );
+    accept();
+    if (entries.list().some(({ source }) => source === "page")) catalog.refresh(sources);
   } catch (error) {
     logger.error({ err: error }, "what is configured in the page cannot be used, the file is");
   }

@@ -74,7 +74,8 @@ const entryFields = {
   value: z
     .record(z.string(), z.unknown(), "must be an object")
     .describe(
-      "The entry as switchyard.yaml has it, without its id; of an alias {target}. A secret that is *** stays as it is stored.",
+      "The entry as switchyard.yaml has it, without its id; of an alias {target}. A secret that is *** stays as it is " +
+        "stored; a base_url at another host needs it anew.",
     ),
 };
 

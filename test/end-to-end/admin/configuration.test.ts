@@ -97,6 +97,30 @@ describe.each(engines)("providers that operators configure in the page, on %s", 
     expect(await entry("nova")).toBeUndefined();
   });
 
+  test("send a kept secret to no other host than the one that it was given for", async () => {
+    await put("nova", value({ headers: { "x-team": "secret-team" } }));
+    const moved = { base_url: "http://127.0.0.1:9/v1" };
+    const kept = { api_key: "***", headers: { "x-team": "***" } };
+    const test = (of: Record<string, unknown>): Promise<Response> =>
+      scene.owner.api("POST", "/admin/configuration/test", { id: "nova", value: of });
+    const { base_url: _, ...without } = value(kept);
+    for (const send of [(of: Record<string, unknown>) => put("nova", of), test]) {
+      for (const of of [value({ ...kept, ...moved }), { ...without, ...moved }])
+        expect(await errorOf(await send(of))).toMatchObject({
+          status: 400,
+          param: "value.api_key",
+        });
+      const anew = value({ ...kept, ...moved, api_key: "sk-anew" });
+      expect(await errorOf(await send(anew))).toMatchObject({ param: "value.headers" });
+    }
+    expect(await entry("nova")).toMatchObject({ value: { base_url: upstream.baseUrl } });
+    const path = `${upstream.baseUrl}/more`;
+    expect((await put("nova", value({ ...kept, base_url: path }))).status).toBe(200);
+    const anew = value({ ...moved, api_key: "sk-anew", headers: { "x-team": "other" } });
+    expect((await put("nova", anew)).status).toBe(200);
+    await scene.owner.api("DELETE", "/admin/configuration/providers/nova");
+  });
+
   test("show no password of a proxy, also without a scheme", async () => {
     await put("nova", value({ proxy: "me:hunter2@127.0.0.1:3128" }));
     expect(await entry("nova")).toMatchObject({ value: { proxy: "***" } });

@@ -8,9 +8,10 @@ import {
   type GatewayProcess,
 } from "../../support/process.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
-import { at } from "../api/at.ts";
+import { at, listAt } from "../api/at.ts";
 import { acmeYaml } from "./support/acme-yaml.ts";
 import { getJson, postChat } from "./support/ask.ts";
+import { testManagementKey } from "../../support/gateway.ts";
 import { bootstrapVariables } from "./support/bootstrap-variables.ts";
 
 const path = join(temporaryDirectory(), "gateway.yaml");
@@ -51,4 +52,21 @@ test("an invalid file is logged and changes nothing", async () => {
   await gateway.stderrHas("providers[0].models[0].pricing.prompt");
   expect(await priceOf("acme/large")).toBe(0.75);
   expect(gateway.child.exitCode).toBeNull();
+});
+
+test("a file with facts that cannot be used is not listed either", async () => {
+  const facts = join(temporaryDirectory(), "facts.json");
+  writeFileSync(facts, "no facts");
+  const late = `  - { id: late, base_url: "${upstream.baseUrl}", dialect: openai-chat }\n`;
+  writeFileSync(path, acmeYaml(upstream.baseUrl, `${late}catalog: { facts: ${facts} }\n`));
+  const refused = await fetch(`${gateway.url}/api/v1/admin/reload`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${testManagementKey}` },
+  });
+  expect([refused.status, await refused.text()]).toEqual([
+    409,
+    expect.stringContaining("catalog.facts"),
+  ]);
+  const listed = await getJson(gateway, "/admin/configuration", testManagementKey);
+  expect(listAt(listed, "data").map((entry) => at(entry, "id"))).toEqual(["acme"]);
 });

@@ -62,9 +62,11 @@ let shortLived: FaultScrapes;
 test("a reload serves a renewed certificate, and open connections go on", async () => {
   const { cert, key } = certificate();
   const renewed = certificate();
+  const path = join(temporaryDirectory(), "gateway.yaml");
+  const yaml = `server: { tls: { cert: ${cert}, key: ${key} } }\n`;
+  writeFileSync(path, yaml);
   const gateway = await startProcess({
-    yaml: `server: { tls: { cert: ${cert}, key: ${key} } }\n`,
-    environment: { SWITCHYARD_METRICS_PORT: "0" },
+    environment: { SWITCHYARD_METRICS_PORT: "0", SWITCHYARD_CONFIG: path },
   });
   const first = Bun.file(cert);
   const firstText = await first.text();
@@ -86,6 +88,14 @@ test("a reload serves a renewed certificate, and open connections go on", async 
   writeFileSync(key, "no key");
   gateway.child.kill("SIGHUP");
   await gateway.stderrHas("the catalog stays as it was");
+  expect(await askWith(renewedText)).toBe(200);
+  // A whole pair beside facts that cannot be used is not taken over either.
+  const third = certificate();
+  writeFileSync(cert, await Bun.file(third.cert).text());
+  writeFileSync(key, await Bun.file(third.key).text());
+  writeFileSync(path, `${yaml}catalog: { facts: nowhere.json }\n`);
+  gateway.child.kill("SIGHUP");
+  await gateway.stderrHas("catalog.facts");
   expect(await askWith(renewedText)).toBe(200);
   const [, at = ""] = /Metrics +(\S+)/.exec(gateway.stdoutLines.join("\n")) ?? [];
   const metrics = await (await fetch(at)).text();
