@@ -44,6 +44,7 @@ export class FileSweep {
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> | undefined;
   private orphansAtMs = 0;
+  private stopping = false;
 
   constructor(options: FileSweepOptions) {
     this.options = options;
@@ -55,9 +56,10 @@ export class FileSweep {
     this.timer = setInterval(() => this.begin(), expiryEveryMs);
   }
 
-  /** Stops, once a sweep in progress has ended. */
+  /** Stops, once the next step of a sweep in progress has ended: a bucket may hold millions. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
+    this.stopping = true;
     await this.running;
     await this.options.copies?.stop();
   }
@@ -65,7 +67,7 @@ export class FileSweep {
   /** Sweeps once: what has expired, and each hour what no row names. */
   async sweep(): Promise<void> {
     const { files, uploads, clock } = this.options;
-    while ((await files.deleteExpired(filesMax)) === filesMax);
+    while (!this.stopping && (await files.deleteExpired(filesMax)) === filesMax);
     await files.purgeDeleted();
     await uploads.sweep();
     if (clock.nowMs() - this.orphansAtMs < hourMs) return;
@@ -82,6 +84,7 @@ export class FileSweep {
     const writtenMaxMs = isLeader === undefined ? Number.POSITIVE_INFINITY : clock.nowMs() - dayMs;
     let names: string[] = [];
     for await (const { name, writtenAtMs } of objects.list()) {
+      if (this.stopping) return;
       if (writtenAtMs > writtenMaxMs || objects.unclaimed.has(name)) continue;
       names.push(name);
       if (names.length < namesMax) continue;

@@ -16,6 +16,7 @@ import type { StoredObject } from "./object-store.ts";
 import { DirectoryBucket } from "./directory-bucket.ts";
 import { segmentBytes } from "./file-cipher.ts";
 import { FileStore, type FileTables } from "./file-store.ts";
+import { FileSweep } from "./file-sweep.ts";
 import { ObjectStore } from "./object-store.ts";
 import { type Upload, UploadStore } from "./upload-store.ts";
 
@@ -155,4 +156,34 @@ describe("an object", () => {
     expect(objects.unclaimed.has(object.name)).toBe(false);
     await objects.remove(object.name);
   });
+});
+
+test("a sweep of a large bucket ends at its next step once the gateway stops", async () => {
+  const listing = Promise.withResolvers<void>();
+  const large = {
+    unclaimed: { has: () => true },
+    async *list() {
+      for (let index = 0; ; index += 1) {
+        listing.resolve();
+        await new Promise((resolve) => void setImmediate(resolve));
+        yield { name: String(index), writtenAtMs: 0 };
+      }
+    },
+  };
+  const sweep = new FileSweep({
+    database: {} as Kysely<FileTables>,
+    files: {
+      deleteExpired: async () => 0,
+      purgeDeleted: async () => undefined,
+    } as unknown as FileStore,
+    uploads: { sweep: async () => undefined } as unknown as UploadStore,
+    objects: large as unknown as ObjectStore,
+    clock: systemClock,
+    isLeader: undefined,
+    onSwept: () => undefined,
+    onError: () => undefined,
+  });
+  sweep.start();
+  await listing.promise;
+  await sweep.stop();
 });

@@ -12,6 +12,7 @@ export interface S3Place {
   region?: string | undefined;
   accessKeyId?: string | undefined;
   secretAccessKey?: string | undefined;
+  sessionToken?: string | undefined;
 }
 
 /** Bytes of a part of a multipart upload; S3 takes at least 5 MiB, and at most 10,000 parts. */
@@ -23,7 +24,8 @@ export class S3Bucket implements Bucket {
   private readonly client: S3Client;
   private readonly prefix: string;
 
-  constructor({ bucket, prefix, endpoint, region, accessKeyId, secretAccessKey }: S3Place) {
+  constructor({ bucket, prefix, endpoint, region, ...credentials }: S3Place) {
+    const { accessKeyId, secretAccessKey, sessionToken } = credentials;
     this.prefix = prefix === "" ? "" : `${prefix}/`;
     this.place = `s3://${bucket}/${prefix}`;
     this.client = new S3Client({
@@ -32,6 +34,7 @@ export class S3Bucket implements Bucket {
       ...(region !== undefined && { region }),
       ...(accessKeyId !== undefined && { accessKeyId }),
       ...(secretAccessKey !== undefined && { secretAccessKey }),
+      ...(sessionToken !== undefined && { sessionToken }),
     });
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { readConfiguration } from "../../../src/app/settings-of.ts";
+import { appSettings, readConfiguration } from "../../../src/app/settings-of.ts";
 import { ConfigurationError } from "../../../src/platform/config/configuration-error.ts";
 import {
   endProcesses,
@@ -250,5 +250,30 @@ describe("a start is refused with a clear message for", () => {
     expect(ended).toMatchObject({ exitCode: 1, stdout: "" });
     expect(ended.stderr).toContain("written by a newer release (2999-01-01-later)");
     expect(ended.stderr).not.toContain("    at ");
+  });
+});
+
+test("the credentials of a bucket for files may come from files", async () => {
+  const workingDirectory = temporaryDirectory();
+  const place = "files: { url: s3://house/one, access_key_id: named }\n";
+  await Bun.write(join(workingDirectory, "switchyard.yaml"), place);
+  await Bun.write(join(workingDirectory, "secret"), "kept secret\n");
+  const settings = await readConfiguration({
+    environment: {
+      AWS_ACCESS_KEY_ID: "other",
+      AWS_SECRET_ACCESS_KEY_FILE: join(workingDirectory, "secret"),
+      AWS_SESSION_TOKEN: " ",
+      SWITCHYARD_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString("base64"),
+    },
+    workingDirectory,
+  });
+  expect(appSettings(settings, { version: "1", publicUrl: () => "" }).files?.place).toEqual({
+    s3: {
+      bucket: "house",
+      prefix: "one",
+      accessKeyId: "named",
+      secretAccessKey: "kept secret",
+      sessionToken: undefined,
+    },
   });
 });
