@@ -23,6 +23,7 @@ export class ResponseRetention {
   };
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
+  private stopping = false;
 
   constructor(options: ResponseRetention["options"]) {
     this.options = options;
@@ -46,13 +47,15 @@ export class ResponseRetention {
     const { responses, clock, keepDays } = this.options;
     const beforeMs = clock.nowMs() - keepDays * dayMs;
     while (
+      !this.stopping &&
       (await responses.deleteBefore({ beforeMs, limit: deleteStepResponses })) ===
-      deleteStepResponses
+        deleteStepResponses
     );
   }
 
-  /** Stops; resolves when a purge in progress has ended. */
+  /** Stops; resolves when a purge in progress has ended, which is after its next step. */
   stop(): Promise<void> {
+    this.stopping = true;
     clearInterval(this.timer);
     return this.running;
   }

@@ -13,6 +13,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { ResponseRetention } from "./response-retention.ts";
+import type { ResponseStore } from "./response-store.ts";
 
 const id = responseId(1);
 
@@ -145,4 +146,24 @@ describe.each(engines)("the response store on %s", (engine) => {
       .execute();
     expect(rows.map((row) => row.id)).toEqual(kept.map((response) => response.id));
   });
+});
+
+test("a purge of responses ends at its next step once the gateway stops", async () => {
+  let steps = 0;
+  const responses = {
+    deleteBefore: async ({ limit }: { limit: number }) => {
+      steps += 1;
+      return limit;
+    },
+  };
+  const retention = new ResponseRetention({
+    responses: responses as unknown as ResponseStore,
+    clock: new FakeClock(),
+    keepDays: 30,
+    onError: () => undefined,
+  });
+  const purge = retention.purge();
+  await retention.stop();
+  await purge;
+  expect(steps).toBe(1);
 });
