@@ -103,7 +103,9 @@ function documentOfScreens(): Json {
     for (const [method, operation] of entriesOf(item)) {
       if (!isForPeople(operation)) continue;
       const name = `${method.toUpperCase()} ${path}`;
-      const answer = schemaOf(member(operation, "responses", "200"));
+      const answer = schemaOf(
+        member(operation, "responses", "200") ?? member(operation, "responses", "201"),
+      );
       const body = schemaOf(member(operation, "requestBody"));
       if (answer !== undefined) answers.push([name, answer]);
       if (body !== undefined) bodies.push([name, body]);

@@ -203,6 +203,10 @@ export interface Endpoint<Dependencies, Body = unknown, Caller = unknown> {
   )[];
   /** Bodies of statuses that are neither a success nor an error envelope. */
   bodiesByStatus?: Readonly<Record<number, AnswerSchema>>;
+  /** The status of a success, where it is not 200. */
+  successStatus?: 201;
+  /** Meanings of further statuses that are no error envelope, such as those of ranges. */
+  furtherAnswers?: Readonly<Record<number, string>>;
   /** Redirects the browser instead of returning a body. */
   redirects?: true;
   /** An event of the stream, where `otherResponseTypes` names one. */

@@ -10,7 +10,7 @@ import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentResponse } from "../files/content-response.ts";
+import { contentResponse, rangeAnswers } from "../files/content-response.ts";
 import { quotaExceeded } from "../files/file-dialect.ts";
 import { fileAccess } from "../files/files.ts";
 import { badField, integerField, refuseRetention } from "../files/receive-form.ts";
@@ -260,6 +260,7 @@ export const messageBatchResults = defineEndpoint<BatchDependencies, undefined, 
   summary: "Read the results of a batch of messages.",
   description: "One result a line, in any order, once the batch has ended.",
   otherResponseTypes: ["application/octet-stream"],
+  furtherAnswers: rangeAnswers,
   async handle(context, { batches, files }) {
     const batch = await batchOf(context, { batches, form: "anthropic" });
     if (batch.endedAtMs === null)

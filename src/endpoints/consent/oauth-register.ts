@@ -88,6 +88,7 @@ export const registerOauthClient = defineEndpoint({
     "that. A client whose grant_types include the device flow but not authorization_code needs no redirect_uris. Clients without a " +
     "connection are deleted after 30 days.",
   rawBody: registrationSchema,
+  successStatus: 201,
   response: clientSchema,
   async handle(context, { consent }: Pick<Dependencies, "consent">) {
     const body = await readOauthBody(context, registrationSchema).catch((error: unknown) => {

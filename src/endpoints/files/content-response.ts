@@ -46,6 +46,12 @@ function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array>
   });
 }
 
+/** The meanings of the statuses of ranges (RFC 9110, 15.3.7 and 15.5.17). */
+export const rangeAnswers = {
+  206: "The range that was asked for.",
+  416: "The range begins behind the end of the content, whose length Content-Range has.",
+};
+
 /**
  * Returns the content of a file as a download, or the range that was asked for. Browsers neither
  * show it nor run what is in it.
@@ -58,7 +64,9 @@ export function contentResponse(
   const etag = `"${name}"`;
   // A client that has the beginning of another content is sent the whole (RFC 9110, 13.1.5).
   const isSame = (request.headers.get("if-range") ?? etag) === etag;
-  const range = isSame ? rangeOf(request.headers.get("range"), bytes) : undefined;
+  // Only GET has ranges (RFC 9110, 14.2); HEAD describes the whole.
+  const isHead = request.method === "HEAD";
+  const range = isSame && !isHead ? rangeOf(request.headers.get("range"), bytes) : undefined;
   const shared = { ...headers, "accept-ranges": "bytes", "x-content-type-options": "nosniff" };
   if (range === "unsatisfiable")
     return new Response(null, {
@@ -66,7 +74,6 @@ export function contentResponse(
       headers: { ...shared, "content-range": `bytes */${bytes}` },
     });
   const { from, to } = range ?? { from: 0, to: bytes };
-  const isHead = request.method === "HEAD";
   return new Response(isHead ? null : streamOf(store.read(file, { from, to })), {
     status: range === undefined ? 200 : 206,
     headers: {

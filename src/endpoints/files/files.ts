@@ -7,7 +7,7 @@ import { dayMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentResponse } from "./content-response.ts";
+import { contentResponse, rangeAnswers } from "./content-response.ts";
 import {
   anthropicFile,
   cleanFilename,
@@ -337,6 +337,7 @@ export const fileContent = defineEndpoint<FileDependencies, undefined, typeof fi
     "The bytes with their content type, as an attachment that browsers neither show nor guess the type of. Takes one range. With " +
     "`anthropic-version`, only files that the gateway made can be downloaded, as at Anthropic.",
   otherResponseTypes: ["application/octet-stream"],
+  furtherAnswers: rangeAnswers,
   async handle(context, dependencies) {
     const file = await fileOf(context, dependencies);
     if (isAnthropic(context.request.headers) && !file.isOutput)

@@ -39,6 +39,7 @@ export const managedSettings = defineEndpoint<Pick<Dependencies, "claudeCode">>(
   path: "/managed/settings",
   summary: "Show the managed settings for Claude Code.",
   description: "Answers 404 if the operator has configured none (claude_code.managed_settings).",
+  furtherAnswers: { 304: "The settings still have the ETag of If-None-Match." },
   response: () =>
     z.object({
       uuid: z.string().describe("Identifier that changes with the settings."),

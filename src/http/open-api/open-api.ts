@@ -203,12 +203,13 @@ interface Described {
 /** Returns the responses that are not errors, by status. */
 function successResponses(endpoint: Endpoint<never>, schemas: Schemas): Json {
   const { accepted, response, bodiesByStatus = {}, redirects, socket } = endpoint;
+  const { successStatus = 200, furtherAnswers = {} } = endpoint;
   if (socket !== undefined) return { 101: opened };
   return {
     ...(redirects
       ? { 302: redirect }
       : {
-          200: successResponse(endpoint, {
+          [successStatus]: successResponse(endpoint, {
             description: "Success.",
             schema: response?.(),
             schemas,
@@ -231,6 +232,9 @@ function successResponses(endpoint: Endpoint<never>, schemas: Schemas): Json {
           { description: "Not ready.", schema: schema(), schemas },
         ),
       ]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(furtherAnswers).map(([status, description]) => [status, { description }]),
     ),
   };
 }

@@ -100,7 +100,9 @@ test("every operation has an example of its success response", () => {
   };
   const without = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, { responses }]) => {
-      const { content } = Object(responses?.["200"]) as { content?: Record<string, Json> };
+      const { content } = Object(responses?.["200"] ?? responses?.["201"]) as {
+        content?: Record<string, Json>;
+      };
       return Object.entries(content ?? {})
         .filter(
           ([type, media]) =>

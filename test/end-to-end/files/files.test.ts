@@ -260,11 +260,16 @@ describe("the content of a file", () => {
     expect([await statusFor(etag), await statusFor('"other"')]).toEqual([206, 200]);
   });
 
-  test("HEAD names the length, and sends nothing", async () => {
+  test.each([
+    ["", ""],
+    [", also of a range", "bytes=0-9"],
+    [", also behind the end", "bytes=200000-"],
+  ])("HEAD names the length, and sends nothing%s", async (_, range) => {
     const answer = await fetch(`${gateway.baseUrl}/files/${id}/content`, {
       method: "HEAD",
-      headers: { authorization: `Bearer ${testLlmKey}` },
+      headers: { authorization: `Bearer ${testLlmKey}`, ...(range !== "" && { range }) },
     });
+    expect(answer.headers.get("content-range")).toBeNull();
     expect([answer.status, answer.headers.get("content-length")]).toEqual([200, "200000"]);
     expect(await answer.text()).toBe("");
   });
