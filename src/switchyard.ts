@@ -12,12 +12,31 @@ async function start(
   await new Promise(() => undefined);
 }
 
+/** Writes texts to a stream of the process, whose reader may take them slowly. */
+class Output {
+  private readonly stream: NodeJS.WriteStream;
+  /** Resolves once the last text was taken, or the reader has left. */
+  taken: Promise<void> = Promise.resolve();
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.stream = stream;
+  }
+
+  readonly write = (text: string): void => {
+    if (text !== "")
+      this.taken = new Promise((resolve) => void this.stream.write(text, () => resolve()));
+  };
+}
+
+const [out, err] = [new Output(process.stdout), new Output(process.stderr)];
 const exitCode = await runCommand(process.argv.slice(2), {
   environment: process.env,
   workingDirectory: process.cwd(),
   start,
   hasColours: process.stdout.isTTY && !process.env["NO_COLOR"],
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
+  out: out.write,
+  err: err.write,
 });
+// A pipe takes some 64 kB at once; the rest would be lost with the process.
+await Promise.all([out.taken, err.taken]);
 process.exit(exitCode);

@@ -12,9 +12,11 @@ import {
   readFileSync,
   readSync,
   renameSync,
+  statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { version } from "../../package.json";
 import {
   databasePathOf,
@@ -52,8 +54,23 @@ const isInBucket = ({ files }: Settings): boolean => files.url.startsWith("s3://
  */
 function copyFiles(settings: Settings, folder: string): void {
   const { url } = settings.files;
-  if (!isInBucket(settings) && existsSync(url) && readdirSync(url).length > 0)
-    cpSync(url, join(folder, filesFolder), { recursive: true, preserveTimestamps: true });
+  if (isInBucket(settings) || !existsSync(url)) return;
+  for (const entry of readdirSync(url, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile()) copyUnlessGone(path, join(folder, filesFolder, relative(url, path)));
+  }
+}
+
+/** Copies a file with its time, unless a running gateway has deleted it since it was listed. */
+export function copyUnlessGone(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  try {
+    const { atime, mtime } = statSync(from);
+    copyFileSync(from, to);
+    utimesSync(to, atime, mtime);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || existsSync(from)) throw error;
+  }
 }
 
 /** Copies the files of a backup to where files are stored. None has the name of another. */

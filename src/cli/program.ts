@@ -430,7 +430,7 @@ function addImport(line: CommandLine): void {
       .command(source)
       .argument(source === "openai-env" ? "[files...]" : "<files...>", what)
       .option("--dry-run", "write nothing, and show what would be")
-      .option("--force", "replace a configuration that is there");
+      .option("--force", "replace a configuration that is there, and its secrets");
     if (source === "litellm")
       own.option("--keys <file>", "virtual keys: GET /key/list?return_full_object=true");
     own.action(async (files: string[], options: ImportOptions) => {

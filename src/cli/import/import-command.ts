@@ -22,6 +22,7 @@ import { PortkeyImport } from "./portkey-import.ts";
 import { type ImportFinding, SourceDocument } from "./source-document.ts";
 import { TensorZeroImport } from "./tensorzero/tensorzero-import.ts";
 import { readToml } from "./tensorzero/toml-document.ts";
+import { withVariables, writeVariables } from "./variables-file.ts";
 
 /** What reads files that are YAML or JSON, by source. */
 const readers = {
@@ -269,13 +270,6 @@ function writeConfiguration(path: string, text: string, force: boolean): boolean
   return true;
 }
 
-/**
- * Returns a value as a shell reads it, which replaces dollar signs, backticks and backslashes within
- * double quotes.
- */
-const shellText = (value: string): string =>
-  /[$`\\"!\n\r]/.test(value) ? `'${value.replaceAll("'", "'\\''")}'` : JSON.stringify(value);
-
 const recordCount = ({ keys, presets, budgets }: ImportPlan): string =>
   [
     [keys.length, "key"] as const,
@@ -305,11 +299,12 @@ export async function importFrom(
     ...namedFindings(plan, documents[0]?.file ?? file),
   ];
   const variablesFile = resolve(file, "..", "switchyard.env");
+  const secrets =
+    dryRun || plan.variables.size === 0
+      ? undefined
+      : withVariables(variablesFile, plan.variables, { force });
   const written = dryRun ? false : writeConfiguration(file, text, force);
-  if (!dryRun && plan.variables.size > 0) {
-    const lines = [...plan.variables].map(([name, value]) => `${name}=${shellText(value)}\n`);
-    writeFileSync(variablesFile, lines.join(""), { mode: 0o600 });
-  }
+  if (secrets !== undefined) writeVariables(variablesFile, secrets);
   const hasRecords = recordCount(plan) !== "";
   showFindings(context, findings);
   const variables =

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { copyUnlessGone } from "../../../src/cli/backup.ts";
 import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
 import { startPostgres } from "../../support/postgres.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
@@ -82,6 +83,16 @@ test("a backup of a running gateway is verified and can be restored", async () =
   const content = await fetch(`${again.url}/v1/files/${fileId}/content`, { headers: llmKey });
   expect(await content.text()).toBe("kept");
   await again.terminate();
+});
+
+test("a file that was deleted while the others were copied is left out", () => {
+  const folder = temporaryDirectory();
+  const [gone, to] = [join(folder, "gone"), join(folder, "copies", "gone")];
+  copyUnlessGone(gone, to);
+  expect(existsSync(to)).toBe(false);
+  writeFileSync(gone, "here");
+  copyUnlessGone(gone, to);
+  expect(readFileSync(to, "utf8")).toBe("here");
 });
 
 test("a changed backup is refused, and restoring on a new machine needs only the backup", async () => {

@@ -3,10 +3,12 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import {
   endProcesses,
+  runProcess,
   startProcess,
   temporaryDirectory,
   type GatewayProcess,
 } from "../../support/process.ts";
+import { programPath } from "../../support/program.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { at } from "../api/at.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
@@ -334,4 +336,17 @@ describe("the command without a gateway", () => {
     expect(await started.terminate()).toBe(0);
     expect(fetch(`${started.url}/readyz`)).rejects.toThrow();
   });
+});
+
+test("a document is written whole to a pipe that takes it in pieces", async () => {
+  const data = Array.from({ length: 5_000 }, (_, index) => ({ id: `key_${index}`, name: "long" }));
+  const server = Bun.serve({
+    port: 0,
+    fetch: ({ url }) => (url.endsWith("/healthz") ? new Response("ok") : Response.json({ data })),
+  });
+  const named = ["--json", "--url", `http://127.0.0.1:${server.port}`, "--key", "ak_any"];
+  const program = [process.execPath, programPath("switchyard"), ...named, "keys", "list"];
+  const { stdout } = await runProcess({ command: ["sh", "-c", '"$@" | cat', "sh", ...program] });
+  await server.stop(true);
+  expect(JSON.parse(stdout)).toEqual(data);
 });

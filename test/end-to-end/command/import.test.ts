@@ -169,6 +169,39 @@ general_settings:
     expect(loaded.stdout.toString()).toBe(`${secret}\n`);
   });
 
+  test("keeps the secrets of an earlier import in the folder, and replaces none unasked", async () => {
+    const models = (vendor: string, apiKey: string) => ({
+      model_list: [
+        { model_name: "own", litellm_params: { model: `${vendor}/own`, api_key: apiKey } },
+      ],
+    });
+    const place = folderWith({
+      "a.yaml": models("openai", "sk-$a'\nNAME=b"),
+      "b.yaml": models("groq", "gsk-b"),
+      "c.yaml": models("openai", "sk-c"),
+    });
+    const importOf = (name: string, ...options: string[]) =>
+      runCommand([
+        ...["--config", place.file(`to-${name}`), "import", "litellm"],
+        ...[place.file(name), ...options],
+      ]);
+    const loaded = (): string[] => {
+      const script = 'set -a; . "$0"; printenv OPENAI_API_KEY; printenv GROQ_API_KEY';
+      const shell = Bun.spawnSync(["sh", "-c", script, place.file("switchyard.env")], { env: {} });
+      return shell.stdout.toString().trimEnd().split("\n");
+    };
+    for (const name of ["a.yaml", "b.yaml"])
+      expect(await importOf(name)).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(loaded()).toEqual(["sk-$a'", "NAME=b", "gsk-b"]);
+    expect(await importOf("c.yaml")).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("other values of OPENAI_API_KEY: replace them with --force"),
+    });
+    expect(existsSync(place.file("to-c.yaml"))).toBe(false);
+    expect(await importOf("c.yaml", "--force")).toMatchObject({ exitCode: 0 });
+    expect(loaded()).toEqual(["sk-c", "gsk-b"]);
+  });
+
   test("writes a configuration that starts, keeps names and creates keys, presets and budgets", async () => {
     const place = folderWith({ "config.yaml": configuration(), "keys.json": virtualKeys });
     const { first, second, ask, read } = await importAndStart(
