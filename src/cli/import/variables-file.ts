@@ -32,7 +32,8 @@ export function withVariables(
   });
   if (changed.size > 0 && !force)
     throw new CommandError(
-      `${path} has other values of ${[...changed].join(", ")}: replace them with --force, or name a configuration in another folder with --config`,
+      `${path} has other values of ${[...changed].join(", ")}: replace them with --force, ` +
+        "or name a configuration in another folder with --config",
       2,
     );
   const added = [...variables]
