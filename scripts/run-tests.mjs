@@ -94,7 +94,11 @@ async function runTests(files, suite) {
   const parts = await Promise.all(names.map((name) => startSharedPart(root, name)));
   // The shared Postgres keeps the databases of every test, which are too many for memory.
   const memoryFolder = files.length >= sharingFiles ? makeMemoryFolder() : undefined;
-  if (memoryFolder !== undefined) environment["TMPDIR"] = memoryFolder;
+  if (memoryFolder !== undefined) {
+    environment["TMPDIR"] = memoryFolder;
+    // Processes of tests keep free memory: a thread that gives it back takes 2 % of a whole run.
+    environment["MIMALLOC_PURGE_DELAY"] = "-1";
+  }
   for (const { variables } of parts) Object.assign(environment, variables);
   try {
     return await runFiles(files, suite);
