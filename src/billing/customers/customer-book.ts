@@ -46,6 +46,14 @@ export class CustomerBook implements CustomerPlans {
     return this.byWorkspace.get(workspaceId)?.get(externalId);
   }
 
+  /** Returns a customer by its id, which is that of a row where it is written. */
+  findById(workspaceId: string, id: string): Customer | undefined {
+    return this.byWorkspace
+      .get(workspaceId)
+      ?.values()
+      .find((customer) => customer.id === id);
+  }
+
   /** The number of customers of all workspaces. */
   get size(): number {
     return this.byWorkspace.values().reduce((sum, customers) => sum + customers.size, 0);

@@ -71,7 +71,7 @@ export class CustomerEditor {
   /** Changes some fields. Throws `not_found`. */
   change(customer: Customer, changes: Partial<CustomerFields>): Promise<Customer> {
     return this.mutex.run(customer.id, async () => {
-      const current = await this.current(customer);
+      const current = await this.find(customer);
       const changed = await this.withPlan(current, changes);
       return this.put({ ...changed, updatedAtMs: this.options.clock.nowMs() });
     });
@@ -93,7 +93,7 @@ export class CustomerEditor {
   ): Promise<{ customer: Customer; credit: CustomerCredit }> {
     return this.mutex.run(customer.id, async () => {
       const { store, book, onChange } = this.options;
-      const current = await this.current(customer);
+      const current = await this.find(customer);
       // One that a request named just now is in memory alone.
       await store.insertUnknown([current]);
       const credit: CustomerCredit = { ...this.creditOf(customer), amountNano, note };
@@ -154,15 +154,7 @@ export class CustomerEditor {
       const found = await store.find(each);
       if (found?.workspaceId === workspaceId) return found;
     }
-    return book.find(workspaceId, id);
-  }
-
-  /** Returns a customer as it is now, also one that is in memory alone. Throws `not_found`. */
-  private async current({ workspaceId, id, externalId }: Customer): Promise<Customer> {
-    const found =
-      (await this.stored(workspaceId, id)) ?? this.options.book.find(workspaceId, externalId);
-    if (found === undefined) throw noCustomer();
-    return found;
+    return book.find(workspaceId, id) ?? book.findById(workspaceId, id);
   }
 
   private async put(customer: Customer): Promise<Customer> {

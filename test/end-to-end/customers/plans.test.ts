@@ -109,6 +109,10 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
     expect(at(added, "data.amount")).toBe(2);
     expect(listAt(await own("GET", "/customers/new/credits"), "data")).toHaveLength(1);
     await own("DELETE", "/customers/new");
+    customers?.shareOf(textAt(key, "workspace_id"), { externalId: "newer", models: [] });
+    const { id } = (await own("GET", "/customers/newer")) as { id: string };
+    expect(await own("GET", `/customers/${id}`)).toMatchObject({ external_id: "newer" });
+    await own("DELETE", "/customers/newer");
   });
 
   test("one that follows a removed customer begins without its plan and its credits", async () => {
