@@ -8,6 +8,7 @@ import {
   startProcess,
   temporaryDirectory,
 } from "../../support/process.ts";
+import { runCommand } from "../command/run-command.ts";
 import { until } from "../nodes/support/until.ts";
 
 afterAll(endProcesses);
@@ -55,6 +56,13 @@ test("server.tls serves HTTPS with the configured certificate and no plain HTTP"
     () => "refused",
   );
   expect([untrusted, plain]).toEqual(["refused", "refused"]);
+  // The command on the same machine asks the gateway itself where it is.
+  const { dataDirectory } = gateway;
+  const listed = await runCommand(["--json", "keys", "list"], { dataDirectory });
+  expect([listed.exitCode, listed.stderr]).toEqual([
+    0,
+    expect.stringContaining(`As the operator of ${gateway.url}`),
+  ]);
   expect(await gateway.terminate()).toBe(0);
 });
 
