@@ -33,9 +33,10 @@ const turnBytes = 64 * 1024 * 1024;
  * Reads a body as it arrives, for bodies that are stored and not held in memory. A piece is valid
  * until the next one is asked for: then its memory is freed, since garbage of this size is collected
  * too late. Each piece is awaited in time; the time in which the reader works on a piece, or waits
- * for its turn, does not count, while that in which more is gathered does. A body that is refused is drained, so that its client gets the
- * answer. `waits` says whether the reader may wait for storage, where so many bodies wait for their turn;
- * bodies then take turns, since more of each would come meanwhile. Throws `GatewayError`.
+ * for its turn, does not count, while that in which more is gathered does. A body that is refused is
+ * drained, so that its client gets the answer. `waits` says whether the reader may wait for storage,
+ * where so many bodies wait for their turn; bodies then take turns, since more of each would come
+ * meanwhile. Throws `GatewayError`.
  */
 export async function* bodyPieces(
   request: HttpRequest,
