@@ -190,9 +190,7 @@ export class SoundMeter {
    * a hold that is being settled does not grow.
    */
   private async pay(usage: Usage, { estimated }: { estimated: boolean }): Promise<void> {
-    const settling = this.turn;
-    this.turn = undefined;
-    await settling?.settle({
+    await this.turn?.settle({
       usage,
       estimated,
       status: "completed",
@@ -238,7 +236,7 @@ export class SoundMeter {
     const soundMs = this.wantedMs();
     const callOf = (origin: CallOrigin) => sized(options, origin, soundMs).call;
     void turn.cover(soundMs, callOf).then(
-      (isCovered) => void (isCovered || turn !== this.turn || options.exhaust(exhausted())),
+      (isCovered) => void (isCovered || options.exhaust(exhausted())),
       () => options.exhaust(exhausted()),
     );
   }
