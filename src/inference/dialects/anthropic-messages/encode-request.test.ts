@@ -165,6 +165,17 @@ describe("reasoning", () => {
     expect(JSON.parse(JSON.stringify({ max_tokens, thinking, output_config }))).toEqual(sent);
   });
 
+  test.each([
+    ["claude-sonnet-4-6", "xhigh", "high", ["reasoning.effort"]],
+    ["claude-opus-4-7", "minimal", "low", ["reasoning.effort"]],
+    ["claude-opus-4-6", "max", "max", []],
+    ["claude-opus-4-7", "xhigh", "xhigh", []],
+  ])("at %s an effort %s is %s, which is named where it changes", (model, effort, sent, lost) => {
+    const asked = { reasoning: { effort } };
+    expect(bodyOf(asked, { upstreamModel: model })).toHaveProperty("output_config.effort", sent);
+    expect(lossesOf(asked, { upstreamModel: model })).toEqual(lost);
+  });
+
   const unbounded = { maxOutputTokens: undefined } as object as Partial<CanonicalRequest>;
   const budgetRows: readonly (readonly [
     asked: Partial<CanonicalRequest>,

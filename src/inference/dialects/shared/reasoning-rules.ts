@@ -220,14 +220,23 @@ function adaptive(
 ): ClaudeThinking {
   if (reasoning.budgetTokens !== undefined)
     state.lose("reasoning.budget_tokens", "the model takes an effort instead");
-  const known = clampEffort(effort, claudeAbilities(state.options.upstreamModel).efforts);
+  const known = knownEffort(state, effort);
   const summarized = reasoning.summary === undefined ? undefined : "summarized";
   const display = reasoning.display ?? (reasoning.exclude === true ? "omitted" : summarized);
   return {
     maxTokens,
     thinking: { type: "adaptive", ...(display !== undefined && { display }) },
-    ...(known !== undefined && { effort: known === "minimal" ? "low" : known }),
+    ...(known !== undefined && { effort: known }),
   };
+}
+
+/** Returns the effort that the model takes in place of another, and names one that is not taken. */
+function knownEffort(state: EncodeState, effort: string): string | undefined {
+  const clamped = clampEffort(effort, claudeAbilities(state.options.upstreamModel).efforts);
+  const known = clamped === "minimal" ? "low" : clamped;
+  if (known !== effort)
+    state.lose("reasoning.effort", `the model knows no effort ${effort}; it is sent ${known}`);
+  return known;
 }
 
 /**
