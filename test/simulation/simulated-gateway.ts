@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import { AccountBook } from "../../src/billing/ledger/book/account-book.ts";
+import { SealMemory } from "../../src/inference/pipeline/credentials/seal-memory.ts";
 import { Ledger } from "../../src/billing/ledger/ledger.ts";
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { withInsights } from "../../src/app/observe.ts";
@@ -210,6 +211,7 @@ export async function simulateGateway(
       concern: () => false,
       release: () => undefined,
     } as unknown as InferenceDependencies["providerKeys"],
+    sealMemory: new SealMemory(clock),
     callSignatures: { of: () => undefined } as unknown as InferenceDependencies["callSignatures"],
   } as unknown as InferenceDependencies;
   let asked = 0;

@@ -13,6 +13,7 @@ import type {
 } from "../../inference/pipeline/execution.ts";
 import { CallSignatures } from "../../inference/pipeline/stream/call-signatures.ts";
 import type { ContentPort } from "../../inference/pipeline/keep-content.ts";
+import { SealMemory } from "../../inference/pipeline/credentials/seal-memory.ts";
 import { OpenedRoutes } from "../../inference/pipeline/credentials/opened-routes.ts";
 import { KeepAliveTicker } from "../../inference/pipeline/stream/keep-alive-ticker.ts";
 import { HealthWindows } from "../../inference/routing/health/health-windows.ts";
@@ -100,6 +101,7 @@ export function buildInference(
     random: tools.random ?? Math.random,
     keepAlive: new KeepAliveTicker(() => clock.monotonicMs()),
     callSignatures: new CallSignatures(),
+    sealMemory: new SealMemory(clock),
     sessions: new StickySessions(clock, { shared: openSessionPlaces(shared) }),
     privacyOf: (caller) => security.privacy.workspacePrivacy(caller.workspace.id, caller),
     contents: contentPort({ insights, security }, settings.contentMediaBytes),

@@ -17,6 +17,7 @@ import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
 import type { ReasoningField } from "../canonical/reasoning.ts";
 import type { PassThrough } from "./shared/passthrough.ts";
+import type { Unreadable, UnsealedRequest } from "./shared/refused-thoughts.ts";
 import type { RequirementReader } from "./shared/requirements.ts";
 import type { ToolAliases } from "./shared/tools.ts";
 import { asObject } from "./shared/wire-fields.ts";
@@ -208,6 +209,8 @@ export interface DialectDeviations {
   unnamedToolChoice?: boolean;
   /** The models that take functions on chat only without reasoning, by wire name. */
   unreasonedFunctions?: RegExp;
+  /** The models that take the effort `max` in another dialect alone, by wire name. */
+  maxEffortElsewhere?: RegExp;
   /** Whether the upstream answers 400 to `reasoning.summary` of Responses. */
   noReasoningSummary?: boolean;
   /** Whether the upstream answers 400 to assistant's turns without text and calls. */
@@ -258,21 +261,6 @@ export interface EncodedRequest {
   toolAliases: ToolAliases;
 }
 
-/** An upstream's refusal of a request, in its own words. */
-export interface Refusal {
-  code: string | null;
-  message: string;
-}
-
-/** A request without the reasoning whose seals its upstream refused. */
-export interface UnsealedRequest {
-  text: string;
-  /** The number of blocks that were left out. */
-  blocks: number;
-  /** Whether it no longer asks for reasoning, which the upstream allows only with those blocks. */
-  stopsThinking: boolean;
-}
-
 /** The facts about the sent request that decoding an answer needs. */
 export interface DecodeContext {
   /** The slug of the provider that answers, with which its reasoning seals are marked. */
@@ -313,7 +301,7 @@ export interface StreamDecoder {
    */
   skip?(like: SpokenPart, texts: SkippedTexts): void;
   /** Whether `skip` takes arguments of calls too, and whether it needs the texts themselves. */
-  readonly skipsCalls?: true;
+  readonly skipsCalls?: boolean;
   readonly keepsTexts?: true;
   /** Whether a draft of a picture has come, which no part has; absent where there are none. */
   readonly hasDraft?: boolean;
@@ -387,11 +375,16 @@ export interface UpstreamDialect {
   /** The ways to count the tokens of a prompt; absent where the dialect has no endpoint for it. */
   inputCount?: InputCount;
   /**
-   * Returns a sent request without the sealed reasoning that the upstream refused: that of earlier
-   * turns, and that of the turn under way where the refusal is about it. Undefined for any other
-   * refusal, and where nothing is sealed. Absent where no account binds its seals.
+   * Returns a sent request without the sealed reasoning that the upstream cannot read: of a refusal
+   * that of earlier turns, and that of the turn under way where the refusal is about it. Undefined
+   * for any other refusal, and where nothing of it is sealed. Absent where no account binds its
+   * seals.
    */
-  withoutSeals?(text: string, refusal: Refusal): UnsealedRequest | undefined;
+  withoutSeals?(
+    text: string,
+    unreadable: Unreadable,
+    upstreamModel: string,
+  ): UnsealedRequest | undefined;
   /** Reads an error answer; `body` is parsed JSON, or the text as it came. */
   readError(status: number, body: unknown): ReportedError;
 }

@@ -41,7 +41,7 @@ import {
   noteKeyServed,
   takeKey,
 } from "./credentials/provider-credentials.ts";
-import { withoutRefusedSeals } from "./refused-seals.ts";
+import { withoutKnownSeals, withoutRefusedSeals } from "./refused-seals.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { routingTrail } from "./plan-call.ts";
 import { recordFailed, settle, type Settled, type Settlement, withAnswer } from "./settle.ts";
@@ -204,7 +204,8 @@ function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
   const adapted = adapterFor(execution, planned);
   const candidate = adapted && takeKey(execution, planned);
   if (adapted === undefined || candidate === undefined) return undefined;
-  return { candidate, adapter: adapted.adapter, outputCap: adapted.outputCap };
+  const adapter = withoutKnownSeals(execution, { candidate, adapter: adapted.adapter });
+  return { candidate, adapter, outputCap: adapted.outputCap };
 }
 
 function reportFailure({ deps, call, requestedModel, failed }: Execution, error: unknown): void {

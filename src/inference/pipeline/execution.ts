@@ -5,6 +5,7 @@ import type { Loss } from "../canonical/request.ts";
 import type { ContentPort } from "./keep-content.ts";
 import type { FailedAttempt } from "./failure-error.ts";
 import type { AdaptedRoute, InferenceCall, Adapter } from "./inference-call.ts";
+import type { SealMemory } from "./credentials/seal-memory.ts";
 import type { CallSignatures } from "./stream/call-signatures.ts";
 import { boundOrEstimated, type WholeAnswer } from "../dialects/shared/passthrough.ts";
 import type { ModelFallback } from "../dialects/shared/gateway-facts.ts";
@@ -431,6 +432,8 @@ export interface InferenceDependencies {
   random(): number;
   keepAlive: KeepAliveTicker;
   callSignatures: CallSignatures;
+  /** Remembers sealed reasoning that providers cannot read. */
+  sealMemory: SealMemory;
   sessions: StickySessions;
   /** Returns what a caller's workspace and key demand of every provider. */
   privacyOf(caller: LlmKeyCaller): Privacy;

@@ -3,6 +3,7 @@ import { decodeResponse, usageOfFailure } from "./decode-response.ts";
 import { ConverseStreamDecoder } from "./decode-stream.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { readError } from "./errors.ts";
+import { withoutSeals } from "./refused-seals.ts";
 
 /**
  * Amazon's Converse API, as Bedrock Runtime speaks it (@aws-sdk/client-bedrock-runtime 3.1164,
@@ -18,5 +19,6 @@ export const amazonConverse = {
   decodeResponse,
   usageOfFailure,
   createStreamDecoder: (context?: DecodeContext) => new ConverseStreamDecoder(context),
+  withoutSeals,
   readError,
 } satisfies UpstreamDialect;

@@ -1,6 +1,7 @@
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import type { ClientDialect, DecodeContext, ResponseContext, UpstreamDialect } from "../dialect.ts";
 import { estimateInputTokens } from "../shared/requirements.ts";
+import { withoutSeals } from "./contents/refused-seals.ts";
 import { decodeRequest } from "./decode-request.ts";
 import { decodeResponse, eventsOfWhole, usageOfFailure, wholeOfEvents } from "./decode-response.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
@@ -52,5 +53,6 @@ export const googleGenerate = {
   createStreamDecoder: (context?: DecodeContext) => new GenerateStreamDecoder(context),
   eventsOfWhole,
   wholeOfEvents,
+  withoutSeals,
   readError,
 } satisfies ClientDialect & UpstreamDialect;

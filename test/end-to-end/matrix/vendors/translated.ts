@@ -6,6 +6,7 @@ import {
   chatResult,
   chatTool,
   eitherOf,
+  oddMembers,
   schemaOf,
 } from "../../../support/strict-vendors/samples.ts";
 import type { Fields } from "../support/json-value.ts";
@@ -92,6 +93,7 @@ export const translated: Readonly<Record<string, Fields>> = {
   "anthropic/call-id": oddCalls,
   "anthropic/history-without-tools": toolless,
   "anthropic/tool-name": badName,
+  "anthropic/member-name": ask({ tools: [chatTool({ parameters: oddMembers })] }),
   "anthropic/tool-names-twice": twins,
   "anthropic/top-level-forms": ask({ tools: [chatTool({ parameters: eitherOf })] }),
   "anthropic/too-many-markers": markers,
@@ -206,6 +208,12 @@ export const translated: Readonly<Record<string, Fields>> = {
     ],
   },
   "google/results-per-turn": cutCalls,
+  "google/media-in-results": chatHistory({
+    result: {
+      ...chatResult(),
+      content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBO" } }],
+    },
+  }),
   "google/call-after-user": chatHistory({}, { role: "user", content: "And tomorrow?" }),
   "google/thought-signature": chatHistory(),
   "google/function-name": ask({ tools: [chatTool({ name: "9lives" })] }),
@@ -228,8 +236,13 @@ export const translated: Readonly<Record<string, Fields>> = {
   "google/arguments-are-objects": chatHistory(),
 };
 
-/** Rules of Converse for Claude, which Bedrock is asked for through InvokeModel instead. */
+/**
+ * Rules of Converse for Claude, which Bedrock is asked for through InvokeModel instead, and rules
+ * with a test of their own.
+ */
 export const unreached: readonly string[] = [
+  "amazon-bedrock/member-name",
+  "google/other-account",
   "amazon-bedrock/temperature-and-top-p",
   "amazon-bedrock/sampling-while-thinking",
   "amazon-bedrock/budget-above-cap",

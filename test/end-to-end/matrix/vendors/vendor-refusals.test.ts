@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { VendorRule } from "../../../support/strict-vendors/rule.ts";
-import { ask, chatTool, claudeHistory } from "../../../support/strict-vendors/samples.ts";
+import {
+  ask,
+  chatCall,
+  chatHistory,
+  chatTool,
+  claudeHistory,
+} from "../../../support/strict-vendors/samples.ts";
 import { nameOf, vendorRules } from "../../../support/strict-vendors/vendor-rules.ts";
 import { clientsOwn, mended } from "./clients-own.ts";
 import { startStrictScene, type StrictScene } from "./strict-scene.ts";
@@ -77,6 +83,16 @@ describe("a chat client before another dialect", () => {
   });
 });
 
+test("several answers with tools are refused where tools are taken on Responses alone", async () => {
+  scene.upstream.forget();
+  const body = ask({ tools: [chatTool()], n: 2 });
+  const model = scene.idOf("openai", "gpt-6-astra");
+  const answer = await scene.ask("/chat/completions", { ...body, model }, "openai");
+  expect(scene.upstream.received).toEqual([]);
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toMatchObject({ error: { code: "unsupported_content", param: "n" } });
+});
+
 test("several answers with tools are asked for without reasoning where it excludes them", async () => {
   scene.upstream.forget();
   const body = ask({ tools: [chatTool()], n: 2, reasoning_effort: "high" });
@@ -108,7 +124,8 @@ describe("thoughts that another account has sealed", () => {
     id: "fc_1",
   };
   const output = { type: "function_call_output", call_id: "c", output: "rain" };
-  const others = "gAAAAABother1==";
+  /** Returns a seal of another account; each test has its own, since refused ones are remembered. */
+  const others = (name: string) => `gAAAAABother${name}==`;
   const turns = (earlier: string, running: string) => [
     user("Weather?"),
     sealed("rs_1", earlier),
@@ -130,7 +147,7 @@ describe("thoughts that another account has sealed", () => {
   const sentInput = (index: number) => scene.upstream.received[index]?.body["input"];
 
   test("of earlier turns are left out, and those of the turn under way stay", async () => {
-    const input = turns(others, "gAAAAABown2==");
+    const input = turns(others("A1"), "gAAAAABown2==");
     const answer = await askResponses(input, { stream: true });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("x-service-translation-loss")).toBe("input");
@@ -151,7 +168,7 @@ describe("thoughts that another account has sealed", () => {
   });
 
   test("of the turn under way are left out where the refusal is about them", async () => {
-    const input = turns("gAAAAABown1==", others);
+    const input = turns("gAAAAABown1==", others("B1"));
     expect((await askResponses(input)).status).toBe(200);
     const { id: _, ...idlessCall } = call;
     const { id: __, ...idless } = said;
@@ -159,7 +176,7 @@ describe("thoughts that another account has sealed", () => {
   });
 
   test("are left out once: a second refusal is the answer", async () => {
-    const answer = await askResponses(turns(others, others.replace("1", "2")));
+    const answer = await askResponses(turns(others("C1"), others("C2")));
     expect(answer.status).toBe(400);
     expect(scene.upstream.received).toHaveLength(2);
     const { error } = (await answer.json()) as { error: { metadata?: object } };
@@ -170,10 +187,55 @@ describe("thoughts that another account has sealed", () => {
     scene.upstream.forget();
     const answer = await scene.gateway.post("/responses", {
       model: scene.idOf("openai", "gpt-5.5"),
-      input: turns(others, others),
+      input: turns(others("D1"), others("D1")),
       provider: { only: ["openai"], require_parameters: true },
     });
     expect([answer.status, scene.upstream.received.length]).toEqual([400, 1]);
+  });
+
+  test("are left out at once in the next turn, and new ones stay", async () => {
+    const input = turns(others("E1"), "gAAAAABown2==");
+    await askResponses(input);
+    const next = [...input, user("And then?"), sealed("rs_3", "gAAAAABown3=="), said, user("So?")];
+    const answer = await askResponses(next);
+    expect([answer.status, answer.headers.get("x-service-translation-loss")]).toEqual([
+      200,
+      "input",
+    ]);
+    const { id: _, ...idless } = said;
+    expect(scene.upstream.received).toHaveLength(1);
+    expect(sentInput(0)).toEqual([input[0], idless, ...next.slice(3)]);
+  });
+
+  test("are left out with a summary of earlier turns, of which the model is told", async () => {
+    const summary = { type: "compaction", id: "cmp_1", encrypted_content: others("F1") };
+    const answer = await askResponses([summary, user("So?")]);
+    expect([answer.status, answer.headers.get("x-service-translation-loss")]).toEqual([
+      200,
+      "input",
+    ]);
+    expect(sentInput(1)).toEqual([
+      { type: "message", role: "developer", content: expect.any(String) },
+      user("So?"),
+    ]);
+  });
+
+  test("of Gemini's calls have a text in their place", async () => {
+    scene.upstream.forget();
+    const [call] = chatCall()["tool_calls"] as object[];
+    const extra_content = { google: { thought_signature: "gw1:google:other" } };
+    const sealedCall = chatCall({ tool_calls: [{ ...call, extra_content }] });
+    const body = chatHistory({ call: sealedCall });
+    const model = scene.idOf("google", "gemini-3-flash-preview");
+    const answer = await scene.ask("/chat/completions", { ...body, model }, "google");
+    expect([answer.status, answer.headers.get("x-service-translation-loss")]).toEqual([
+      200,
+      "messages",
+    ]);
+    expect(scene.upstream.received[1]?.body).toHaveProperty(
+      "contents.1.parts.0.thoughtSignature",
+      "skip_thought_signature_validator",
+    );
   });
 
   test("of a Messages conversation leave the turn under way to think on", async () => {
@@ -182,7 +244,7 @@ describe("thoughts that another account has sealed", () => {
     const history = claudeHistory([thought("own")]);
     const before = [
       user("Hi"),
-      { role: "assistant", content: [thought("othervendor1"), { type: "text", text: "Hello." }] },
+      { role: "assistant", content: [thought("othervendorA"), { type: "text", text: "Hello." }] },
     ];
     const messages = [...before, ...(history["messages"] as object[])];
     const thinking = { type: "enabled", budget_tokens: 1_024 };

@@ -41,6 +41,7 @@ const answering: Fields = {
   role: "user",
   parts: [{ functionResponse: { name: "look_up", response: { result: "sunny" } } }],
 };
+const picture: Fields = { inlineData: { mimeType: "image/png", data: "iVBO" } };
 
 const thinkingDocs = "ai.google.dev/gemini-api/docs/thinking (2026-11)";
 const reference = "ai.google.dev/api/generate-content (2026-11)";
@@ -252,6 +253,31 @@ const conversationRules = rulesOf({ vendor: "google", endpoint: "generate", body
     },
   },
   {
+    id: "media-in-results",
+    models: /gemini-[12]/,
+    when: someTurn((turn) =>
+      resultsOf(turn).some((result) => at(result, "functionResponse.parts") !== undefined),
+    ),
+    says: "Multimodal function response is not supported for this model.",
+    source:
+      "github.com/maximhq/bifrost/pull/4202 (2026-06-09), " +
+      "github.com/agentjido/req_llm/pull/701 (2026-05-18)",
+    violates: {
+      model: "gemini-2.5-flash",
+      body: {
+        contents: [
+          user("Weather?"),
+          calling(),
+          {
+            role: "user",
+            parts: [{ functionResponse: { name: "look_up", response: {}, parts: [picture] } }],
+          },
+        ],
+        tools: [geminiTool()],
+      },
+    },
+  },
+  {
     id: "call-after-user",
     when: someTurn(
       (turn, index, turns) =>
@@ -283,6 +309,19 @@ const conversationRules = rulesOf({ vendor: "google", endpoint: "generate", body
     violates: {
       model: "gemini-3-flash-preview",
       body: { contents: [user("Weather?"), calling(), answering], tools: [geminiTool()] },
+    },
+  },
+  {
+    id: "other-account",
+    when: someBlock(({ thoughtSignature: seal }) => /^other/.test(String(seal))),
+    says: "Corrupted thought signature.",
+    source: "github.com/google-gemini/gemini-cli/issues/13467 (2025-11-20)",
+    violates: {
+      model: "gemini-3-flash-preview",
+      body: {
+        contents: [user("Weather?"), calling({ thoughtSignature: "other" }), answering],
+        tools: [geminiTool()],
+      },
     },
   },
   {

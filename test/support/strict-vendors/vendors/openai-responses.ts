@@ -31,7 +31,7 @@ const output = { type: "function_call_output", call_id: "call_1", output: "sunny
 /** The beginning of seals that another organisation, or another region of Azure, has made. */
 const otherAccount = "gAAAAABother";
 const isOthers = ({ type, encrypted_content: seal }: Fields): boolean =>
-  type === "reasoning" && String(seal).startsWith(otherAccount);
+  (type === "reasoning" || type === "compaction") && String(seal).startsWith(otherAccount);
 
 /** What OpenAI refuses on /responses. */
 export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
@@ -186,7 +186,8 @@ export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
       },
       code: "invalid_encrypted_content",
       source:
-        "github.com/openai/codex/issues/8119, .../8159, github.com/Kilo-Org/kilo/pull/110 (2025-12-17)",
+        "github.com/openai/codex/issues/8119, .../8159, github.com/Kilo-Org/kilo/pull/110 (2025-12-17), " +
+        "of compaction github.com/Wei-Shaw/sub2api/pull/5084 (2026-07-30)",
       violates: {
         model: "gpt-5.5",
         body: {

@@ -13,7 +13,8 @@ const thinking = { type: "enabled", budget_tokens: 1_024 };
 const clearing = { edits: [{ type: "clear_thinking_20251015" }, { type: "clear_tool_uses" }] };
 
 const unsealed = (fields: object, refusal: string = message) => {
-  const found = withoutSeals(JSON.stringify(fields), { code: null, message: refusal });
+  const text = JSON.stringify(fields);
+  const found = withoutSeals(text, { refusal: { code: null, message: refusal } });
   return found && { ...found, text: JSON.parse(found.text) as object };
 };
 
@@ -21,7 +22,7 @@ test("a turn of thoughts alone goes as a whole", () => {
   const messages = [user, says(thought), user, says(text), user];
   expect(unsealed({ messages })).toEqual({
     text: { messages: [user, user, says(text), user] },
-    blocks: 1,
+    seals: ["s"],
     stopsThinking: false,
   });
 });
@@ -33,7 +34,7 @@ test("calls under way without thoughts are sent without thinking, nor is thinkin
       messages: [user, says(call), results],
       context_management: { edits: [{ type: "clear_tool_uses" }] },
     },
-    blocks: 1,
+    seals: ["s"],
     stopsThinking: true,
   });
   const adaptive = { type: "adaptive" };
@@ -62,4 +63,16 @@ test.each([
 
 test("a request without thoughts is not sent again", () => {
   expect(unsealed({ messages: [user, says(text), user] })).toBeUndefined();
+});
+
+test("seals that were refused before go wherever they are", () => {
+  const own = { ...thought, signature: "own" };
+  const messages = [user, says(thought, text), user, says(own, call), results];
+  const found = withoutSeals(JSON.stringify({ messages }), { isRefused: (seal) => seal === "s" });
+  expect(found?.seals).toEqual(["s"]);
+  expect(JSON.parse(found?.text ?? "")).toEqual({
+    messages: [user, says(text), user, says(own, call), results],
+  });
+  const none = withoutSeals(JSON.stringify({ messages }), { isRefused: () => false });
+  expect(none).toBeUndefined();
 });

@@ -2,6 +2,12 @@ import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
 import type { DialectDeviations } from "../../dialect.ts";
 import type { TargetRoute } from "../../shared/passthrough.ts";
+import {
+  contentOf,
+  isEmptied,
+  type TurnForm,
+  turnUnderWay,
+} from "../../shared/refused-thoughts.ts";
 
 /** The beginning of every seal that the gateway has marked with its maker. */
 const mark = '"gw1:';
@@ -71,37 +77,28 @@ export function openSeals(
   return { messages: opened.filter((message) => !isEmptied(message)), lacksThoughts, losses };
 }
 
-/** Returns the blocks of a message; none where its content is a text. */
-export const contentOf = (message: unknown): readonly unknown[] => {
-  const { content } = Object(message) as Fields;
-  return Array.isArray(content) ? content : [];
-};
-
-/** Returns whether a turn of the model's has no content left, which would be refused. */
-export const isEmptied = (message: unknown): boolean => {
-  const { role, content } = Object(message) as Fields;
-  return role === "assistant" && Array.isArray(content) && content.length === 0;
-};
-
 const typeOf = (block: unknown): unknown => (Object(block) as Fields).type;
 
 /** Returns whether a block is reasoning, shown or sealed. */
 export const isThought = (block: unknown): boolean =>
   typeOf(block) === "thinking" || typeOf(block) === "redacted_thinking";
 
-const isUserTurn = (message: unknown): boolean =>
-  (Object(message) as Fields).role === "user" &&
-  !contentOf(message).some((block) => typeOf(block) === "tool_result");
-
-/** Returns the index behind the user's last message, where the turn under way begins. */
-export const turnUnderWay = (messages: readonly unknown[]): number =>
-  messages.findLastIndex(isUserTurn) + 1;
+/** How Messages writes the blocks of turns. */
+export const turnForm: TurnForm = {
+  sealOf(block) {
+    if (!isThought(block)) return undefined;
+    const seal = block["type"] === "thinking" ? block["signature"] : block["data"];
+    return typeof seal === "string" ? seal : "";
+  },
+  isCall: (block) => block["type"] === "tool_use",
+  isResult: (block) => block["type"] === "tool_result",
+};
 
 /** Returns turns with calls that follow the user's last message. */
 export function callsUnderWay(
   messages: readonly unknown[],
 ): { index: number; content: readonly unknown[] }[] {
-  const from = turnUnderWay(messages);
+  const from = turnUnderWay(messages, turnForm);
   return messages
     .slice(from)
     .map((message, offset) => ({ index: from + offset, content: contentOf(message) }))
