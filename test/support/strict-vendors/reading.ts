@@ -143,6 +143,12 @@ export function schemasIn(schema: unknown): Fields[] {
 export const hasForms = (schema: unknown): boolean =>
   ["anyOf", "oneOf", "allOf"].some((key) => fieldsOf(schema)[key] !== undefined);
 
+/** Returns whether a schema has a member of its top that Claude has no name for. */
+export const hasOddMembers = (schema: unknown): boolean =>
+  Object.keys(fieldsOf(at(schema, "properties"))).some(
+    (name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name),
+  );
+
 /** Returns whether two tools of a list have one name. */
 export const hasTwins = (tools: readonly Fields[]): boolean =>
   new Set(tools.map(({ name }) => name)).size < tools.length;

@@ -150,6 +150,13 @@ export const eitherOf: Fields = {
   anyOf: [{ required: ["city"] }, { required: ["zip"] }],
 };
 
+/** The schema of a function whose argument has a name that Claude does not take. */
+export const oddMembers: Fields = {
+  type: "object",
+  properties: { "filter[city]": { type: "string" } },
+  required: ["filter[city]"],
+};
+
 /** Chat's response format of a schema. */
 export const chatFormat = (schema: Fields, strict = true): Fields => ({
   response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict } },

@@ -10,6 +10,7 @@ import type { Provenance, ReasoningPart } from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
+import { withMembers } from "../shared/schemas/member-names.ts";
 import { unwrapInput } from "../shared/tools.ts";
 import { decodeFinish, readFailure } from "./answer-fields.ts";
 import { readError } from "./errors.ts";
@@ -103,7 +104,8 @@ export const provenanceOf = ({ providerId }: DecodeContext): { provenance?: Prov
 function decodeCall(call: JsonObject, { toolAliases }: DecodeContext): ToolCallPart {
   const wireName = asString(call.name) ?? "";
   const alias = toolAliases?.get(wireName);
-  const text = JSON.stringify(call.input ?? {});
+  const input = call.input ?? {};
+  const text = JSON.stringify(withMembers(input, alias?.members));
   const unwraps = alias?.unwrapsInput === true;
   return withoutUndefined<ToolCallPart>({
     type: "tool-call",

@@ -12,6 +12,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { DecodeContext, StreamDecoder } from "../dialect.ts";
 import { asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import { cutStream, malformedEvent, parseEventObject } from "../errors.ts";
+import { MemberRenamer } from "../shared/schemas/member-names.ts";
 import { unwrapInput } from "../shared/tools.ts";
 import { decodeCitation, decodeImage, provenanceOf } from "./decode-response.ts";
 import { decodeFinish, readFailure } from "./answer-fields.ts";
@@ -32,6 +33,8 @@ interface OpenBlock {
    * complete.
    */
   wrapped?: string;
+  /** Renames the members of a call's arguments; absent where they have their own names. */
+  renamer?: MemberRenamer;
 }
 
 /**
@@ -104,6 +107,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     const before = [...this.start(), ...this.close(index), ...this.closeTexts()];
     const block = this.open(index, "tool-call");
     if (unwraps) block.wrapped = "";
+    if (alias?.members !== undefined) block.renamer = new MemberRenamer(alias.members);
     this.hasCalls = true;
     return [
       ...before,
@@ -160,8 +164,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
   private addInput(index: number, input: string): StreamPart[] {
     const block = this.blocks.get(index);
     if (block?.kind !== "tool-call" || input === "") return [];
-    if (block.wrapped === undefined)
-      return [{ type: "tool-call-delta", ...block.place, arguments: input }];
+    if (block.wrapped === undefined) return argued(block, block.renamer?.push(input) ?? input);
     block.wrapped += input;
     return [];
   }
@@ -203,8 +206,8 @@ export class ConverseStreamDecoder implements StreamDecoder {
       ];
     }
     const end: StreamPart = { type: `${kind}-end`, ...place };
-    if (!wrapped) return [end];
-    return [{ type: "tool-call-delta", ...place, arguments: unwrapInput(wrapped) }, end];
+    const rest = wrapped ? unwrapInput(wrapped) : (block.renamer?.end() ?? "");
+    return [...argued(block, rest), end];
   }
 
   private finish(stopReason: string | undefined): StreamPart[] {
@@ -253,5 +256,9 @@ export class ConverseStreamDecoder implements StreamDecoder {
     return place;
   }
 }
+
+/** Returns the part of a call's arguments; none for an empty text. */
+const argued = ({ place }: OpenBlock, text: string): StreamPart[] =>
+  text === "" ? [] : [{ type: "tool-call-delta", ...place, arguments: text }];
 
 const indexOf = (event: JsonObject): number => asNumber(event.contentBlockIndex) ?? 0;

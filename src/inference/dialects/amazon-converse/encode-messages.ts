@@ -29,6 +29,7 @@ import {
   type EncodePlace,
   type EncodeState,
 } from "../shared/encode-state.ts";
+import { withMembers } from "../shared/schemas/member-names.ts";
 import { argumentsObject, legalName, wrapInput } from "../shared/tools.ts";
 import { unsupportedContent, withoutUndefined } from "../shared/wire-fields.ts";
 
@@ -222,11 +223,12 @@ function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
 function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
   const { namer } = place.state;
   place.extensionFields(call.extensions);
+  const input = argumentsObject(namer.wraps(call) ? wrapInput(call.arguments) : call.arguments);
   return {
     toolUse: {
       toolUseId: legalName(call.id, toolUseIdLengthMax),
       name: namer.wireName(call),
-      input: argumentsObject(namer.wraps(call) ? wrapInput(call.arguments) : call.arguments),
+      input: withMembers(input, namer.membersOf(call)),
     },
   };
 }

@@ -24,7 +24,7 @@ import {
   type EncodePlace,
 } from "../shared/encode-state.ts";
 import { heldSchema, loseDescribed } from "../shared/schemas/held-schema.ts";
-import { unitedParameters } from "../shared/schemas/united-forms.ts";
+import { claudeParameters } from "../shared/schemas/member-names.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
@@ -122,7 +122,7 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
 /** Encodes a function. Only a few models enforce a schema; the others answer `strict` with 400. */
 function encodeFunction(tool: FunctionTool, place: EncodePlace): JsonObject {
   const { state } = place;
-  const schema = typedObjectSchema(unitedParameters(tool.parameters, place));
+  const schema = claudeParameters(tool, place);
   const takesSchemas = converseTraits(state.options.upstreamModel).takesSchemas;
   const held = tool.strict === true && takesSchemas ? heldSchema(schema) : undefined;
   if (tool.strict === true && held === undefined)

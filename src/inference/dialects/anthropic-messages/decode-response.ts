@@ -7,6 +7,7 @@ import type { Provenance, ReasoningPart } from "../../canonical/reasoning.ts";
 import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asArray, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
+import { withMembers } from "../shared/schemas/member-names.ts";
 import { unwrapInput } from "../shared/tools.ts";
 import { decodeCitations, decodeFinish, ownFields } from "./answer-fields.ts";
 import { readError } from "./errors.ts";
@@ -108,7 +109,8 @@ function decodeThought(block: JsonObject, context: DecodeContext): ReasoningPart
 function decodeCall(block: JsonObject, { toolAliases }: DecodeContext): ToolCallPart {
   const wireName = asString(block.name) ?? "";
   const alias = toolAliases?.get(wireName);
-  const text = JSON.stringify(block.input ?? {});
+  const input = block.input ?? {};
+  const text = JSON.stringify(withMembers(input, alias?.members));
   const unwraps = alias?.unwrapsInput === true;
   return withoutUndefined<ToolCallPart>({
     type: "tool-call",

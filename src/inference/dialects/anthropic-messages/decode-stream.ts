@@ -12,7 +12,8 @@ import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { DecodeContext, SkippedTexts, StreamDecoder } from "../dialect.ts";
 import { cutStream, malformedEvent, parseEventObject, textError, trimmed } from "../errors.ts";
 import { asNumber, asObject, asString } from "../shared/wire-fields.ts";
-import { unwrapInput } from "../shared/tools.ts";
+import { MemberRenamer } from "../shared/schemas/member-names.ts";
+import { renamesMembers, type ToolAlias, unwrapInput } from "../shared/tools.ts";
 import { decodeCitation, decodeFinish } from "./answer-fields.ts";
 import { callExtensions, provenanceOf } from "./decode-response.ts";
 import { readStreamError } from "./errors.ts";
@@ -25,7 +26,8 @@ import { deltaLength, UsageTally } from "./usage.ts";
  * ended, and an error otherwise.
  */
 export class MessagesStreamDecoder implements StreamDecoder {
-  readonly skipsCalls = true;
+  /** Names of arguments that have others on the wire have to be read. */
+  readonly skipsCalls: boolean;
   readonly tally = new UsageTally();
   /** The latest event with its type, for a writer that keeps its bytes; undefined for others. */
   event: JsonObject | undefined;
@@ -44,6 +46,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   constructor(context: DecodeContext = {}) {
     this.context = context;
+    this.skipsCalls = !renamesMembers(context.toolAliases);
   }
 
   get latestUsage(): MeteredUsage | undefined {
@@ -312,25 +315,27 @@ class ThoughtBlock implements OpenBlock {
 class CallBlock implements OpenBlock {
   private readonly fields: JsonObject;
   private readonly place: ItemPlace;
-  private readonly context: DecodeContext;
+  private readonly alias: ToolAlias | undefined;
+  private readonly renamer: MemberRenamer | undefined;
   private text = "";
 
-  constructor(fields: JsonObject, { place, context }: Surroundings) {
+  constructor(fields: JsonObject, { place, context: { toolAliases } }: Surroundings) {
     this.fields = fields;
     this.place = place;
-    this.context = context;
+    this.alias = toolAliases?.get(asString(fields.name) ?? "");
+    const { members } = this.alias ?? {};
+    this.renamer = members && new MemberRenamer(members);
   }
 
   opening(): StreamPart[] {
-    const wireName = asString(this.fields.name) ?? "";
-    const alias = this.context.toolAliases?.get(wireName);
+    const { alias } = this;
     return [
       {
         type: "tool-call-start",
         ...this.place,
         kind: this.unwraps ? "custom" : "function",
         id: asString(this.fields.id) ?? "",
-        name: alias?.name ?? wireName,
+        name: alias?.name ?? asString(this.fields.name) ?? "",
         ...(alias?.namespace !== undefined && { namespace: alias.namespace }),
         ...callExtensions(this.fields),
       },
@@ -340,7 +345,7 @@ class CallBlock implements OpenBlock {
   fill(delta: JsonObject): StreamPart[] {
     const piece = asString(delta.partial_json) ?? "";
     this.text += piece;
-    return this.unwraps ? [] : this.delta(piece);
+    return this.unwraps ? [] : this.delta(this.renamed(piece));
   }
 
   close(): StreamPart[] {
@@ -349,8 +354,14 @@ class CallBlock implements OpenBlock {
       this.text === "" && whole !== undefined && Object.keys(whole).length > 0
         ? JSON.stringify(whole)
         : "";
-    const rest = this.unwraps ? unwrapInput(this.text || missing) : missing;
+    const rest = this.unwraps
+      ? unwrapInput(this.text || missing)
+      : this.renamed(missing) + (this.renamer?.end() ?? "");
     return [...this.delta(rest), { type: "tool-call-end", ...this.place }];
+  }
+
+  private renamed(piece: string): string {
+    return this.renamer?.push(piece) ?? piece;
   }
 
   /**
@@ -358,7 +369,7 @@ class CallBlock implements OpenBlock {
    * arguments are complete.
    */
   private get unwraps(): boolean {
-    return this.context.toolAliases?.get(asString(this.fields.name) ?? "")?.unwrapsInput === true;
+    return this.alias?.unwrapsInput === true;
   }
 
   private delta(text: string): StreamPart[] {

@@ -28,7 +28,7 @@ import {
   type EncodePlace,
 } from "../shared/encode-state.ts";
 import { type HeldSchema, heldSchema, loseDescribed } from "../shared/schemas/held-schema.ts";
-import { unitedParameters } from "../shared/schemas/united-forms.ts";
+import { claudeParameters, withMembers } from "../shared/schemas/member-names.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { cacheFields, laterToolNames, takesLaterSystem } from "./answer-fields.ts";
@@ -109,14 +109,21 @@ const encodeFunction = (tool: FunctionTool, place: EncodePlace): JsonObject =>
     description: tool.description,
     ...encodeParameters(tool, place),
     defer_loading: tool.deferred,
-    input_examples: tool.inputExamples,
+    input_examples: encodeExamples(tool, place),
     ...cacheFields(tool.cache),
     ...place.extensionFields(tool.extensions),
   });
 
-function encodeParameters({ parameters, strict }: FunctionTool, place: EncodePlace): JsonObject {
+/** Encodes examples, whose members are named as in the schema. */
+const encodeExamples = (tool: FunctionTool, { state }: EncodePlace): JsonValue | undefined =>
+  tool.inputExamples?.map((example) =>
+    withMembers(example, state.namer.membersOf({ ...tool, kind: "function" })),
+  );
+
+function encodeParameters(tool: FunctionTool, place: EncodePlace): JsonObject {
   const { sameDialect, options } = place.state;
-  const schema = typedObjectSchema(unitedParameters(parameters, place));
+  const { strict } = tool;
+  const schema = claudeParameters(tool, place);
   if (sameDialect || strict !== true) return { input_schema: schema, strict };
   const held = claudeAbilities(options.upstreamModel).takesSchemas ? heldSchema(schema) : undefined;
   if (held === undefined) {

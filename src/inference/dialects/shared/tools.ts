@@ -99,7 +99,7 @@ export function jsonAdvice(schema: JsonObject | undefined): string {
 }
 
 /** The tool that a wire name means. */
-interface ToolAlias {
+export interface ToolAlias {
   name: string;
   namespace?: string;
   /**
@@ -107,10 +107,19 @@ interface ToolAlias {
    * `input` of the arguments.
    */
   unwrapsInput?: boolean;
+  /** The client's names of members of the arguments, by their names on the wire. */
+  members?: MemberNames;
 }
+
+/** New names of members by their present ones; empty where none has to change. */
+export type MemberNames = ReadonlyMap<string, string>;
 
 /** Wire names that differ from the client's names of its tools; absent names are the same. */
 export type ToolAliases = ReadonlyMap<string, ToolAlias>;
+
+/** Returns whether some tool has members of arguments with other names on the wire. */
+export const renamesMembers = (aliases: ToolAliases | undefined): boolean =>
+  aliases !== undefined && [...aliases.values()].some(({ members }) => members !== undefined);
 
 /** A tool as the client names it. */
 export interface NamedTool {
@@ -128,6 +137,8 @@ const illegalCharacters = /[^a-zA-Z0-9_-]/g;
  */
 export class ToolNamer {
   readonly aliases = new Map<string, ToolAlias>();
+  /** The names on the wire of members of arguments, by the tool's name there. */
+  private readonly members = new Map<string, MemberNames>();
   private readonly maxLength: number;
   private readonly wrapsCustom: boolean;
 
@@ -148,16 +159,35 @@ export class ToolNamer {
       this.maxLength,
     );
     const unwrapsInput = this.wraps(tool);
-    if (wire !== name || unwrapsInput) {
+    const members = this.members.get(wire);
+    if (wire !== name || unwrapsInput || members !== undefined) {
       this.aliases.set(wire, {
         name,
         ...(namespace !== undefined && { namespace }),
         ...(unwrapsInput && { unwrapsInput }),
+        ...(members !== undefined && { members: inverted(members) }),
       });
     }
     return wire;
   }
+
+  /** Notes that members of a tool's arguments have other names on the wire. */
+  renameMembers(tool: NamedTool, names: MemberNames): void {
+    if (names.size === 0) return;
+    this.members.set(this.wireName(tool), names);
+    this.wireName(tool);
+  }
+
+  /** Returns the names on the wire of the members of a call's arguments that have others there. */
+  membersOf(call: NamedTool): MemberNames {
+    return this.members.get(this.wireName(call)) ?? noNames;
+  }
 }
+
+const noNames: MemberNames = new Map();
+
+const inverted = (names: MemberNames): MemberNames =>
+  new Map([...names].map(([name, wire]) => [wire, name]));
 
 /** Returns the name itself where it is legal, or else a prefix of it and a hash of the whole. */
 export function legalName(name: string, maxLength: number): string {

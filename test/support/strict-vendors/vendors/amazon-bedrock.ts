@@ -3,6 +3,7 @@ import {
   at,
   blocksOf,
   fieldsOf,
+  hasOddMembers,
   isAbove,
   isOther,
   isSet,
@@ -13,7 +14,7 @@ import {
   turnsOf,
 } from "../reading.ts";
 import { type Fields, rulesOf, type VendorRequest, type VendorRule } from "../rule.ts";
-import { askConverse, converseHistory, converseTool, schemaOf } from "../samples.ts";
+import { askConverse, converseHistory, converseTool, oddMembers, schemaOf } from "../samples.ts";
 
 const envelope = ({ message }: { message: string }): Fields => ({ message });
 
@@ -96,6 +97,21 @@ export const amazonBedrockRules: readonly VendorRule[] = rulesOf(
       violates: {
         model: nova,
         body: askConverse({ toolConfig: { tools: [converseTool({ name: "l".repeat(65) })] } }),
+      },
+    },
+    {
+      id: "member-name",
+      when: (request) =>
+        specsOf(request).some((tool) => hasOddMembers(at(tool, "inputSchema.json"))),
+      says: "The model returned the following errors: tools.0.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'",
+      source:
+        "github.com/aws-solutions-library-samples/" +
+        "accelerated-intelligent-document-processing-on-aws/issues/709 (2026-08-31)",
+      violates: {
+        model: sonnet,
+        body: askConverse({
+          toolConfig: { tools: [converseTool({ inputSchema: { json: oddMembers } })] },
+        }),
       },
     },
     {

@@ -4,6 +4,7 @@ import {
   blocksOf,
   fieldsOf,
   hasForms,
+  hasOddMembers,
   hasTwins,
   isAbove,
   isOpen,
@@ -16,7 +17,14 @@ import {
   turnsOf,
 } from "../reading.ts";
 import { type Fields, rulesOf, type VendorRequest, type VendorRule } from "../rule.ts";
-import { askClaude, claudeHistory, claudeTool, eitherOf, schemaOf } from "../samples.ts";
+import {
+  askClaude,
+  claudeHistory,
+  claudeTool,
+  eitherOf,
+  oddMembers,
+  schemaOf,
+} from "../samples.ts";
 import { anthropicError as envelope, thoughtRules } from "./anthropic-thoughts.ts";
 
 /** Claude 4.7 and later. */
@@ -375,6 +383,18 @@ const turnRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: env
     violates: {
       model: "claude-sonnet-4-5",
       body: askClaude({ tools: [claudeTool({ name: "look.up" })] }),
+    },
+  },
+  {
+    id: "member-name",
+    when: ({ body }) => listOf(body["tools"]).some((tool) => hasOddMembers(tool["input_schema"])),
+    says: "tools.0.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'",
+    source:
+      "github.com/decocms/studio/pull/6874 (2026-09-02), " +
+      "github.com/beautyfree/appstore-connect-mcp/issues/2 (2026-04-13)",
+    violates: {
+      model: "claude-sonnet-4-5",
+      body: askClaude({ tools: [claudeTool({ input_schema: oddMembers })] }),
     },
   },
   {

@@ -23,6 +23,7 @@ import {
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import { type EncodePlace, type EncodeState, opaqueName } from "../../shared/encode-state.ts";
 import { claudeAbilities } from "../../shared/reasoning-rules.ts";
+import { withMembers } from "../../shared/schemas/member-names.ts";
 import { argumentsObject, wrapInput } from "../../shared/tools.ts";
 import { asArray, unsupportedContent, withoutUndefined } from "../../shared/wire-fields.ts";
 import { cacheFields, legalCallId, replayCitation, takesLaterSystem } from "../answer-fields.ts";
@@ -266,11 +267,12 @@ function encodeThought(part: ReasoningPart, place: EncodePlace): JsonObject[] {
 
 function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
   const { namer } = place.state;
+  const input = argumentsObject(namer.wraps(call) ? wrapInput(call.arguments) : call.arguments);
   return {
     type: "tool_use",
     id: legalCallId(call.id),
     name: namer.wireName(call),
-    input: argumentsObject(namer.wraps(call) ? wrapInput(call.arguments) : call.arguments),
+    input: withMembers(input, namer.membersOf(call)),
     ...cacheFields(call.cache),
     ...place.extensionFields(call.extensions),
   };
