@@ -75,6 +75,7 @@ export function rulesFor(
       secondDialect: {
         dialect: secondDialect.dialect,
         takesTools: reasons && !upstreamModel.includes("chat"),
+        ...(secondDialect.toolsAlone?.test(upstreamModel) === true && { toolsAlone: true }),
       },
     }),
     ...(own.always.length + whileReasoning.length > 0 && {

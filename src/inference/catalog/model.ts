@@ -113,6 +113,8 @@ interface SecondDialect {
   dialect: UpstreamDialect;
   /** Whether tools are offered in it, because the model reasons beside tools in it alone. */
   takesTools: boolean;
+  /** Whether it takes them in it alone without reasoning too. */
+  toolsAlone?: boolean;
 }
 
 /** A provider's way to serve a model. */

@@ -9,6 +9,18 @@ export const openaiReasoningNames = /^(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))/;
  */
 export const openaiUnreasonedFunctions = /^gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)(?!.*chat)/;
 
+/**
+ * Wire names of OpenAI's models that take functions on Responses alone: they cannot stop reasoning.
+ * Sources: genkit-ai/genkit-dart#423, bolna-ai/bolna#1019 (2026-09).
+ */
+export const openaiToolsAlone = /^gpt-6(?:\.\d+)?-astra/;
+
+/**
+ * Wire names of OpenAI's models that take the effort `max` on Responses alone. Sources:
+ * mnfst/modelparams.dev#236 (2026-08), BerriAI/litellm-docs#1173 (2026-09).
+ */
+export const openaiMaxElsewhere = /^gpt-(?:5\.(?:[6-9]|\d\d)|[6-9]|\d\d)(?!.*chat)/;
+
 /** Parameters of other servers, which OpenAI answers with 400 "Unrecognized request argument". */
 export const openaiUnknownFields = ["top_k", "min_p", "top_a", "repetition_penalty"];
 

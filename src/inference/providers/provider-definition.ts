@@ -161,6 +161,8 @@ interface SecondDialect {
   dialect: "openai-responses";
   /** Models that are not served in it, by wire name. */
   except: RegExp;
+  /** Models that take tools in it alone, with reasoning or without, by wire name. */
+  toolsAlone?: RegExp;
 }
 
 /** The facts about a vendor before any configuration: data, and its deviations by name. */

@@ -12,7 +12,7 @@ const inSecondDialect = new WeakMap<UpstreamRoute, UpstreamRoute>();
 /**
  * Returns the route in the dialect that suits a request: the client's own where the provider serves
  * the model in it, and the one in which a model that reasons takes tools, unless reasoning is off. A
- * request for several answers is left where those can be had. The same route is returned for the
+ * request for several answers is left where those can be had, if that is possible with tools. The same route is returned for the
  * same choice.
  */
 export function routeFor(
@@ -21,7 +21,8 @@ export function routeFor(
 ): UpstreamRoute {
   const { secondDialect: second } = route;
   if (second === undefined) return route;
-  const bringsTools = second.takesTools && needsTools && thinks !== false && choices <= 1;
+  const leaves = second.toolsAlone === true || (thinks !== false && choices <= 1);
+  const bringsTools = second.takesTools && needsTools && leaves;
   if (second.dialect !== dialect && !bringsTools) return route;
   let other = inSecondDialect.get(route);
   if (other === undefined)

@@ -120,7 +120,8 @@ const openaiTraits = {
     "structured_outputs",
     "reasoning_effort",
   ],
-  efforts: ["none", "low", "medium", "high", "xhigh"],
+  // developers.openai.com/api/docs/models/gpt-5.6-sol (2026-11)
+  efforts: ["none", "low", "medium", "high", "xhigh", "max"],
 } satisfies Partial<NewerModel>;
 
 /**
@@ -187,10 +188,14 @@ const newerModels: readonly NewerModel[] = [
     { input: "2", output: "10", cache_read: "0.2", cache_write: "2.5" },
     { input: "4", output: "15", cache_read: "0.4", cache_write: "5" },
   ]),
-  gpt("gpt-6-astra", "GPT-6 Astra", [
-    { input: "10", output: "50", cache_read: "1", cache_write: "12.5" },
-    { input: "20", output: "75", cache_read: "2", cache_write: "25" },
-  ]),
+  {
+    ...gpt("gpt-6-astra", "GPT-6 Astra", [
+      { input: "10", output: "50", cache_read: "1", cache_write: "12.5" },
+      { input: "20", output: "75", cache_read: "2", cache_write: "25" },
+    ]),
+    // UKGovernmentBEIS/inspect_ai#5254 (2026-09): `none` is answered with 400.
+    efforts: ["low", "medium", "high", "xhigh", "max"],
+  },
 ];
 
 /**

@@ -1,6 +1,8 @@
 import {
+  openaiMaxElsewhere,
   openaiReasoningNames,
   openaiRefusals,
+  openaiToolsAlone,
   openaiUnknownFields,
   openaiUnreasonedFunctions,
 } from "../openai-models.ts";
@@ -45,7 +47,11 @@ export const azure = {
     { match: /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/, dialect: "openai-responses" },
   ],
   // Models that reason take functions on /responses (learn.microsoft.com, "Reasoning models").
-  secondDialect: { dialect: "openai-responses", except: /^(?!gpt|o\d)|audio|instruct/ },
+  secondDialect: {
+    dialect: "openai-responses",
+    except: /^(?!gpt|o\d)|audio|instruct/,
+    toolsAlone: openaiToolsAlone,
+  },
   reasoningNames: openaiReasoningNames,
   refuses: openaiRefusals,
   deviations: {
@@ -54,6 +60,7 @@ export const azure = {
     userLengthMax: 64,
     unsupportedFields: openaiUnknownFields,
     unreasonedFunctions: openaiUnreasonedFunctions,
+    maxEffortElsewhere: openaiMaxElsewhere,
   },
   naming: {},
 } satisfies ProviderDefinition;

@@ -1,6 +1,8 @@
 import {
+  openaiMaxElsewhere,
   openaiReasoningNames,
   openaiRefusals,
+  openaiToolsAlone,
   openaiUnknownFields,
   openaiUnreasonedFunctions,
 } from "../openai-models.ts";
@@ -28,7 +30,11 @@ export const openai = {
     { match: /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/, dialect: "openai-responses" },
   ],
   // The rest answers on both; models that reason take functions on /v1/responses (2026-07).
-  secondDialect: { dialect: "openai-responses", except: /audio|search-preview|instruct/ },
+  secondDialect: {
+    dialect: "openai-responses",
+    except: /audio|search-preview|instruct/,
+    toolsAlone: openaiToolsAlone,
+  },
   reasoningNames: openaiReasoningNames,
   refuses: openaiRefusals,
   // Kept for 30 days to monitor abuse, unless a contract says otherwise.
@@ -42,6 +48,7 @@ export const openai = {
     userLengthMax: 64,
     unsupportedFields: openaiUnknownFields,
     unreasonedFunctions: openaiUnreasonedFunctions,
+    maxEffortElsewhere: openaiMaxElsewhere,
     // Chat models are answered with 404 there.
     ownCompletions: {
       form: "openai",

@@ -44,6 +44,8 @@ import {
 
 /** Models that combine functions and reasoning on /responses only. */
 const responsesForTools = /^gpt-(?:5\.(?:[4-9]|\d\d)|[6-9])(?!.*chat)/;
+/** Models that take the effort `max` on /responses only. */
+const responsesForMax = /^gpt-(?:5\.[6-9]|[6-9])/;
 const responsesOnly = /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/;
 
 const chatReference = "developers.openai.com/api/reference/resources/chat (2026-11)";
@@ -132,7 +134,7 @@ const reasoningRefusals = rulesOf({ vendor: "openai", endpoint: "chat", body: en
   ...(
     [
       ["effort-minimal", /^gpt-5\.[1-9]/, "minimal", "gpt-5.1"],
-      ["effort-none", /^(?:o\d|gpt-5(?!\.))/, "none", "gpt-5"],
+      ["effort-none", /^(?:o\d|gpt-5(?!\.)|gpt-6(?:\.\d+)?-astra)/, "none", "gpt-5"],
       ["effort-xhigh", /^(?:o\d|gpt-5(?:\.1)?(?![.\d])(?!.*codex-max))/, "xhigh", "o3"],
     ] as const
   ).map(([id, models, effort, model]) => ({
@@ -142,9 +144,36 @@ const reasoningRefusals = rulesOf({ vendor: "openai", endpoint: "chat", body: en
     says: `Unsupported value: 'reasoning_effort' does not support '${effort}' with this model.`,
     param: "reasoning_effort",
     code: "unsupported_value",
-    source: "github.com/sst/opencode, provider/transform.ts (2026-11)",
+    source:
+      "github.com/sst/opencode, provider/transform.ts (2026-11), " +
+      "github.com/UKGovernmentBEIS/inspect_ai/pull/5254 (2026-09-04)",
     violates: { model, body: ask({ reasoning_effort: effort }) },
   })),
+  {
+    id: "effort-max",
+    models: responsesForMax,
+    when: ({ body }) => body["reasoning_effort"] === "max",
+    says: "Unsupported value: 'max' is not supported with this model. Supported values are: 'low', 'medium', 'high', and 'xhigh'.",
+    param: "reasoning_effort",
+    code: "unsupported_value",
+    source:
+      "github.com/mnfst/modelparams.dev/pull/236 (2026-08-17), " +
+      "github.com/BerriAI/litellm-docs/pull/1173 (2026-09-03)",
+    violates: { model: "gpt-6-astra", body: ask({ reasoning_effort: "max" }) },
+  },
+  {
+    id: "functions-elsewhere",
+    models: /^gpt-6(?:\.\d+)?-astra/,
+    when: offersFunctions,
+    says: ({ model }) =>
+      `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. ` +
+      "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+    param: "reasoning_effort",
+    source:
+      "github.com/bolna-ai/bolna/pull/1019 (2026-09-05), " +
+      "github.com/genkit-ai/genkit-dart/pull/423 (2026-09-09)",
+    violates: { model: "gpt-6-astra", body: ask({ tools: [chatTool()] }) },
+  },
 ]);
 
 const unknownFields = ["top_k", "min_p", "top_a", "repetition_penalty", "reasoning", "thinking"];

@@ -29,6 +29,7 @@ export function bodyChanges(sent: JsonObject, upstream: FittedUpstream): BodyCha
   const unforced = joinedChanges([
     readable,
     unforcedTool(body, upstream),
+    knownEffort(body, upstream),
     unreasonedFunctions(body, upstream),
     plainFormat(body, upstream),
     fittedTools(body, upstream),
@@ -174,6 +175,19 @@ function unforcedTool(
         reason: "the model cannot think where it is forced to call a tool",
       },
     ],
+  };
+}
+
+/** Lowers the effort `max` for models that take it in another dialect alone. */
+function knownEffort(
+  { reasoning_effort: effort }: JsonObject,
+  { deviations: { maxEffortElsewhere: models }, upstreamModel }: FittedUpstream,
+): BodyChanges {
+  if (effort !== "max" || models?.test(upstreamModel) !== true) return unchanged;
+  const reason = "the model knows no effort max here; it is sent xhigh";
+  return {
+    changes: { reasoning_effort: "xhigh" },
+    losses: [{ field: "reasoning_effort", reason }],
   };
 }
 
