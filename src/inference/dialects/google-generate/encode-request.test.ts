@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
+import type { AssistantPart, Message, ToolResultPart, UserPart } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
@@ -95,35 +95,81 @@ describe("the conversation", () => {
     ]);
   });
 
-  test("puts an image of a result after the results", () => {
+  const png = { type: "base64", mediaType: "image/png", data: "AAAA" } as const;
+  const gif = { ...png, mediaType: "image/gif" } as const;
+  const pdf = { ...png, mediaType: "application/pdf" } as const;
+  const inline = ({ mediaType: mimeType, data }: { mediaType: string; data: string }) => ({
+    inlineData: { mimeType, data },
+  });
+  test.each<[string, UserPart[], object, object[], string[]]>([
+    [
+      "gemini-2.5-pro",
+      [{ type: "image", source: png }],
+      { output: "See:\n[image 1 attached below]" },
+      [inline(png)],
+      ["messages[2].content[1]"],
+    ],
+    [
+      "gemini-3-pro",
+      [
+        { type: "image", source: png },
+        { type: "document", source: pdf },
+      ],
+      { output: "See:\n[image 1]\n[document 2]", parts: [inline(png), inline(pdf)] },
+      [],
+      [],
+    ],
+    [
+      "gemini-3-pro",
+      [{ type: "image", source: gif }],
+      { output: "See:\n[image 1 attached below]" },
+      [inline(gif)],
+      ["messages[2].content[1]"],
+    ],
+    [
+      "gemini-3-pro",
+      [{ type: "image", source: { type: "url", url: "https://x.test/a.png" } }],
+      { output: "See:\n[image 1 attached below]" },
+      [{ fileData: { mimeType: "image/png", fileUri: "https://x.test/a.png" } }],
+      ["messages[2].content[1]"],
+    ],
+    [
+      "gemini-2.5-pro",
+      [{ type: "document", title: "T", source: { type: "text", text: "words" } }],
+      { output: "See:\nT\nwords" },
+      [],
+      [],
+    ],
+  ])("%s takes media of a result where it can: %j", (model, media, sent, beside, lost) => {
+    const call: AssistantPart = {
+      type: "tool-call",
+      kind: "function",
+      id: "a",
+      name: "f",
+      arguments: "",
+    };
     const { body, losses } = encode(
       {
         messages: [
           user("go"),
-          {
-            role: "assistant",
-            parts: [{ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "" }],
-          },
+          { role: "assistant", parts: [call] },
           {
             role: "tool",
             toolCallId: "a",
-            parts: [
-              { type: "text", text: "See:" },
-              { type: "image", source: { type: "base64", mediaType: "image/png", data: "AAAA" } },
-            ],
+            parts: [{ type: "text", text: "See:" }, ...(media as ToolResultPart[])],
           },
         ],
       },
-      "gemini-2.5-pro",
+      model,
     );
+    const { output, ...more } = sent as { output: string };
+    const response = { name: "f", response: { output }, ...more };
+    const own = model === "gemini-3-pro" ? { id: "a", ...response } : response;
     expect((body.contents as JsonObject[])[2]).toEqual({
       role: "user",
-      parts: [
-        { functionResponse: { name: "f", response: { output: "See:\n[image 1 attached below]" } } },
-        { inlineData: { mimeType: "image/png", data: "AAAA" } },
-      ],
+      parts: [{ functionResponse: own }, ...(beside as JsonObject[])],
     });
-    expect(losses.map(({ field }) => field)).toEqual(["messages[2].content[1]"]);
+    expect(losses.map(({ field }) => field)).toEqual(lost);
   });
 
   test("keeps arguments that are not an object", () => {

@@ -100,6 +100,11 @@ interface GeminiTraits {
    * are not supported" elsewhere. Source: ai.google.dev, whats-new-gemini-3.6 (2026-07).
    */
   prefill: boolean;
+  /**
+   * Whether results of functions may carry pictures and documents; 400 elsewhere. Sources:
+   * maximhq/bifrost#4202 (2026-06), agentjido/req_llm#701 (2026-05).
+   */
+  mediaInResults: boolean;
   /** Whether the first call of every step must carry a thought signature, or the answer is 400. */
   needsSignatures: boolean;
 }
@@ -113,6 +118,7 @@ const newest: GeminiTraits = {
   formatBesideTools: true,
   penalties: false,
   prefill: false,
+  mediaInResults: true,
   needsSignatures: true,
 };
 
@@ -120,6 +126,7 @@ const older = {
   callIds: false,
   formatBesideTools: false,
   prefill: true,
+  mediaInResults: false,
   needsSignatures: false,
 } as const;
 

@@ -310,10 +310,10 @@ export const toolResultCases: readonly AskedCase[] = [
                 functionResponse: {
                   id: "call_a",
                   name: "shot",
-                  response: { output: "Here.\n[image 1 attached below]" },
+                  response: { output: "Here.\n[image 1]" },
+                  parts: [{ inlineData: { mimeType: "image/png", data: "iVBO" } }],
                 },
               },
-              { inlineData: { mimeType: "image/png", data: "iVBO" } },
             ],
           },
         ],
@@ -321,10 +321,7 @@ export const toolResultCases: readonly AskedCase[] = [
     },
     losses: {
       "openai-chat": ["messages[2].content[0].content[1]"],
-      "google-generate": ["messages[2].content[1]"],
-      "anthropic-messages -> google-generate": ["messages[2].content[0].content[1]"],
       "openai-responses -> openai-chat": ["input[2].output[1]"],
-      "openai-responses -> google-generate": ["input[2].output[1]"],
     },
   },
 ];

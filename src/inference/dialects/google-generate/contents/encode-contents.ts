@@ -20,7 +20,7 @@ import {
 import type { ToolCallPart } from "../../../canonical/request.ts";
 import { isBillingLine, opaqueName, readableText } from "../../shared/encode-state.ts";
 import { argumentsObject } from "../../shared/tools.ts";
-import { unsupportedContent } from "../../shared/wire-fields.ts";
+import { asObject, unsupportedContent } from "../../shared/wire-fields.ts";
 import type { GeminiPlace, GeminiState } from "../encode-state.ts";
 import { missingSignature } from "./seals.ts";
 
@@ -139,13 +139,19 @@ class ConversationEncoder {
   ): JsonObject {
     const { message, place } = held;
     place.loseDecoration({ cache: message.cache, extensions: message.extensions });
+    const nested: JsonObject[] = [];
     const texts = message.parts.map((part, index) => {
       const partPlace = place.at(`.content[${index}]`);
       const encoded = encodeUserPart(part, partPlace);
       if (part.type === "text") return part.text;
-      attachments.push(...encoded);
-      partPlace.lose("results carry text alone; sent beside them");
+      if (encoded.every(isText)) return encoded.map(textOf).join("\n");
       this.imageCount += 1;
+      if (this.state.traits.mediaInResults && encoded.every(isNestable)) {
+        nested.push(...encoded);
+        return `[${part.type} ${this.imageCount}]`;
+      }
+      attachments.push(...encoded);
+      partPlace.lose("the model takes it beside the results alone; sent there");
       return `[${part.type} ${this.imageCount} attached below]`;
     });
     const text = texts.join("\n");
@@ -154,10 +160,27 @@ class ConversationEncoder {
         ...(this.state.traits.callIds && { id: call.id }),
         name: this.state.wireName(call),
         response: message.isError === true ? { error: text } : { output: text },
+        ...(nested.length > 0 && { parts: nested }),
       },
     };
   }
 }
+
+const isText = ({ text }: JsonObject): boolean => typeof text === "string";
+const textOf = ({ text }: JsonObject): string => String(text);
+
+/** The media types that results may carry: ai.google.dev, "function-calling" (2026-11). */
+const nestedTypes: ReadonlySet<unknown> = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/webp",
+  "application/pdf",
+  "text/plain",
+]);
+
+/** Returns whether a result may carry a part. The Gemini API takes bytes in results alone. */
+const isNestable = ({ inlineData }: JsonObject): boolean =>
+  nestedTypes.has(asObject(inlineData)?.mimeType);
 
 const callsOf = (message: AssistantMessage): ToolCallPart[] =>
   message.parts.filter((part) => part.type === "tool-call");
