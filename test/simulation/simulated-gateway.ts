@@ -1,6 +1,5 @@
 import type { Kysely } from "kysely";
 import { AccountBook } from "../../src/billing/ledger/book/account-book.ts";
-import { SealMemory } from "../../src/inference/pipeline/credentials/seal-memory.ts";
 import { Ledger } from "../../src/billing/ledger/ledger.ts";
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { withInsights } from "../../src/app/observe.ts";
@@ -119,7 +118,11 @@ const simulatedUpstream = (
 });
 
 /** Settings that no simulated request depends on. */
-const quiet = { disconnect: "abort", errorAddress: () => "" } as const;
+const quiet = {
+  disconnect: "abort",
+  errorAddress: () => "",
+  sealMemory: { refusedOf: () => undefined },
+} as const;
 
 const onError = (error: unknown): never => {
   throw error;
@@ -211,7 +214,6 @@ export async function simulateGateway(
       concern: () => false,
       release: () => undefined,
     } as unknown as InferenceDependencies["providerKeys"],
-    sealMemory: new SealMemory(clock),
     callSignatures: { of: () => undefined } as unknown as InferenceDependencies["callSignatures"],
   } as unknown as InferenceDependencies;
   let asked = 0;

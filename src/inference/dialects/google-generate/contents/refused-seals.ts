@@ -15,7 +15,7 @@ const refusedWords =
 
 /**
  * Returns a request without the thought signatures that another account or model gave. The refusal
- * names none of them, so that all go; a call has the text that stands for a missing one.
+ * names none of them, so that all go; a call gets Google's text for a missing one.
  */
 export function withoutSeals(
   text: string,

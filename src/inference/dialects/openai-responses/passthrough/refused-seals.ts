@@ -12,7 +12,7 @@ const refusedWords = /encrypted[ _]content.{0,200}could not be (?:verified|decry
  * Returns a request without what another account sealed: OpenAI's organisations and Azure's
  * resources read only their own. The turn under way keeps its reasoning, unless the refusal names it
  * or no other is sealed. What follows an item that is left out has no id. In place of a summary of
- * earlier turns the model is told that they are missing.
+ * earlier turns the model gets a note that it is missing.
  */
 export function withoutSeals(text: string, unreadable: Unreadable): UnsealedRequest | undefined {
   if ("refusal" in unreadable) {
