@@ -1,30 +1,26 @@
 import { brand } from "../platform/kernel/brand.ts";
 import type { PageEntry } from "./contents.ts";
 import { headingId } from "./render-markdown.ts";
+import { entriesOf, fieldsOf, type JsonFields } from "../platform/kernel/json/json-fields.ts";
 
-type Json = Record<string, unknown>;
-
-const object = (value: unknown): Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Resolves a reference to a component of the document. */
-function resolve(document: Json, value: unknown): Json {
-  const found = object(value);
+function resolve(document: JsonFields, value: unknown): JsonFields {
+  const found = fieldsOf(value);
   const reference = text(found["$ref"]);
   if (reference === "") return found;
   const target = reference
     .replace("#/", "")
     .split("/")
-    .reduce<unknown>((inner, name) => object(inner)[name], document);
+    .reduce<unknown>((inner, name) => fieldsOf(inner)[name], document);
   return {
-    ...object(target),
+    ...fieldsOf(target),
     ...(found["description"] === undefined ? {} : { description: found["description"] }),
   };
 }
 
-function typeName(document: Json, value: unknown): string {
+function typeName(document: JsonFields, value: unknown): string {
   const schema = resolve(document, value);
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"]);
   if (Array.isArray(schema["enum"]))
@@ -32,7 +28,7 @@ function typeName(document: Json, value: unknown): string {
       .map((each) => JSON.stringify(each))
       .slice(0, 12)
       .join(", ");
-  const choices = list(schema["anyOf"] ?? schema["oneOf"]);
+  const choices = entriesOf(schema["anyOf"] ?? schema["oneOf"]);
   if (choices.length > 0)
     return [...new Set(choices.map((choice) => typeName(document, choice)))].join(" or ");
   if (schema["type"] === "array") return `array of ${typeName(document, schema["items"])}`;
@@ -43,17 +39,17 @@ function typeName(document: Json, value: unknown): string {
 
 /** Returns the fields of a schema as rows, with those of nested objects below them. */
 function fieldRows(
-  document: Json,
+  document: JsonFields,
   value: unknown,
   options: { prefix: string; depth: number },
 ): string[][] {
   const schema = resolve(document, value);
   const { prefix, depth } = options;
-  const choices = list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]).map((each) =>
+  const choices = entriesOf(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]).map((each) =>
     resolve(document, each),
   );
-  const required = list(schema["required"]);
-  const own = Object.entries(object(schema["properties"])).flatMap(([name, inner]) => {
+  const required = entriesOf(schema["required"]);
+  const own = Object.entries(fieldsOf(schema["properties"])).flatMap(([name, inner]) => {
     const field = resolve(document, inner);
     const isRequired = required.includes(name) ? "yes" : "";
     const line = [
@@ -72,37 +68,37 @@ function fieldRows(
 }
 
 /** Returns an example value of a schema, with its required fields only. */
-function sample(document: Json, value: unknown, depth = 0): unknown {
+function sample(document: JsonFields, value: unknown, depth = 0): unknown {
   const schema = resolve(document, value);
   if (schema["example"] !== undefined) return schema["example"];
   if (Array.isArray(schema["examples"]) && schema["examples"].length > 0)
     return schema["examples"][0];
   if (schema["const"] !== undefined) return schema["const"];
   if (Array.isArray(schema["enum"])) return schema["enum"][0];
-  const [choice] = list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]);
+  const [choice] = entriesOf(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]);
   if (choice !== undefined && schema["properties"] === undefined)
     return sample(document, choice, depth);
-  const type = list(schema["type"])[0] ?? schema["type"];
+  const type = entriesOf(schema["type"])[0] ?? schema["type"];
   if (type === "array") return depth > 3 ? [] : [sample(document, schema["items"], depth + 1)];
   if (type === "number" || type === "integer")
     return typeof schema["minimum"] === "number" ? Math.max(1, schema["minimum"]) : 1;
   if (type === "boolean") return true;
   if (type !== "object") return schema["format"] === "date-time" ? "2027-01-31T00:00:00Z" : "text";
-  const required = list(schema["required"]);
+  const required = entriesOf(schema["required"]);
   return Object.fromEntries(
-    Object.entries(object(schema["properties"]))
+    Object.entries(fieldsOf(schema["properties"]))
       .filter(([name]) => required.includes(name))
       .map(([name, inner]) => [name, sample(document, inner, depth + 1)]),
   );
 }
 
-const isEmpty = (value: unknown): boolean => Object.keys(object(value)).length === 0;
+const isEmpty = (value: unknown): boolean => Object.keys(fieldsOf(value)).length === 0;
 
 /** Returns the example of a request or answer: the document's own, or one from the schema. */
-function exampleOf(document: Json, content: unknown): unknown {
-  const media = object(object(content)["application/json"]);
+function exampleOf(document: JsonFields, content: unknown): unknown {
+  const media = fieldsOf(fieldsOf(content)["application/json"]);
   if (media["example"] !== undefined) return media["example"];
-  const [named] = Object.values(object(media["examples"]));
+  const [named] = Object.values(fieldsOf(media["examples"]));
   if (named !== undefined) return resolve(document, named)["value"];
   return isEmpty(media["schema"]) ? undefined : sample(document, media["schema"]);
 }
@@ -153,7 +149,7 @@ const withNames = (path: string): string =>
     });
 
 /** Returns the query of the parameters that a request must have, with a name in capitals for each. */
-function requiredQuery(parameters: readonly Json[]): string {
+function requiredQuery(parameters: readonly JsonFields[]): string {
   const names = parameters
     .filter((each) => each["in"] === "query" && each["required"] === true)
     .map((each) => text(each["name"]));
@@ -220,13 +216,13 @@ function snippets({
   ].join("\n\n");
 }
 
-const formOf = (content: unknown): Json => object(object(content)["multipart/form-data"]);
+const formOf = (content: unknown): JsonFields => fieldsOf(fieldsOf(content)["multipart/form-data"]);
 
 /** Whether an operation takes a form alone, which carries files. */
 const hasForm = (content: unknown): boolean =>
-  object(content)["application/json"] === undefined && !isEmpty(formOf(content));
+  fieldsOf(content)["application/json"] === undefined && !isEmpty(formOf(content));
 
-const formExample = (content: unknown): Json => object(formOf(content)["example"]);
+const formExample = (content: unknown): JsonFields => fieldsOf(formOf(content)["example"]);
 
 /** Returns a form in curl; a value that begins with `@` is a file of the reader's. */
 const formSnippet = ({
@@ -235,7 +231,7 @@ const formSnippet = ({
   families,
 }: {
   url: string;
-  form: Json;
+  form: JsonFields;
   families: readonly string[];
 }): string =>
   fenced(
@@ -254,7 +250,7 @@ interface Operation {
   base: string;
   path: string;
   method: string;
-  operation: Json;
+  operation: JsonFields;
 }
 
 const credentials: Readonly<Record<string, string>> = {
@@ -264,10 +260,10 @@ const credentials: Readonly<Record<string, string>> = {
   anthropicKey: "an LLM key as x-api-key",
 };
 
-const familiesOf = (operation: Json): string[] =>
-  list(operation["security"]).flatMap((each) => Object.keys(object(each)));
+const familiesOf = (operation: JsonFields): string[] =>
+  entriesOf(operation["security"]).flatMap((each) => Object.keys(fieldsOf(each)));
 
-function credentialText(operation: Json): string {
+function credentialText(operation: JsonFields): string {
   const families = familiesOf(operation);
   if (families.length === 0) return "No credential is needed.";
   const scope = text(operation["x-required-scope"]);
@@ -279,8 +275,8 @@ function credentialText(operation: Json): string {
 const fieldHeadings = ["field", "type", "required", "meaning"];
 
 /** Returns what a reader needs to send an operation, as Markdown below its name. */
-function operationText(document: Json, { base, path, method, operation }: Operation): string {
-  const parameters = list(operation["parameters"]).map((each) => resolve(document, each));
+function operationText(document: JsonFields, { base, path, method, operation }: Operation): string {
+  const parameters = entriesOf(operation["parameters"]).map((each) => resolve(document, each));
   const parameterRows = parameters.map((each) => [
     `\`${text(each["name"])}\` (${text(each["in"])})`,
     typeName(document, each["schema"]),
@@ -288,9 +284,9 @@ function operationText(document: Json, { base, path, method, operation }: Operat
     text(each["description"]),
   ]);
   const schemaOf = (content: unknown): unknown =>
-    object(object(content)["application/json"])["schema"];
+    fieldsOf(fieldsOf(content)["application/json"])["schema"];
   const content = resolve(document, operation["requestBody"])["content"];
-  const [status, success] = Object.entries(object(operation["responses"])).find(([code]) =>
+  const [status, success] = Object.entries(fieldsOf(operation["responses"])).find(([code]) =>
     code.startsWith("2"),
   ) ?? ["", undefined];
   const answer = resolve(document, success)["content"];
@@ -337,23 +333,26 @@ interface Trial {
 const inferenceTag = "Inference";
 
 /** Returns how a browser may send an operation; undefined where a session is of no use for it. */
-function trialOf(document: Json, { base, path, method, operation }: Operation): Trial | undefined {
+function trialOf(
+  document: JsonFields,
+  { base, path, method, operation }: Operation,
+): Trial | undefined {
   const families = familiesOf(operation);
   const verb = method.toUpperCase();
   const content = resolve(document, operation["requestBody"])["content"];
   const isOpen = families.length === 0;
   const takesKey = families.includes("llmKey") && !families.includes("session");
-  const callsModels = takesKey && list(operation["tags"]).includes(inferenceTag);
-  const isOther = content !== undefined && object(content)["application/json"] === undefined;
-  if (isOther || object(operation["responses"])["101"] !== undefined) return undefined;
-  if (list(operation["tags"]).includes("Signing in")) return undefined;
+  const callsModels = takesKey && entriesOf(operation["tags"]).includes(inferenceTag);
+  const isOther = content !== undefined && fieldsOf(content)["application/json"] === undefined;
+  if (isOther || fieldsOf(operation["responses"])["101"] !== undefined) return undefined;
+  if (entriesOf(operation["tags"]).includes("Signing in")) return undefined;
   if (!isOpen && !takesKey && !families.includes("session")) return undefined;
   // An operation for LLM keys is sent with the playground key, which may read and call models.
   if (takesKey && verb !== "GET" && !callsModels) return undefined;
   return {
     method: verb,
     path: `${new URL(base).pathname.replace(/\/$/, "")}${path}`,
-    parameters: list(operation["parameters"])
+    parameters: entriesOf(operation["parameters"])
       .map((each) => resolve(document, each))
       .filter((each) => each["in"] === "path" || each["in"] === "query")
       .map((each) => ({
@@ -369,7 +368,7 @@ function trialOf(document: Json, { base, path, method, operation }: Operation): 
 }
 
 /** Returns the example of a parameter that a reader can send as it is; empty where only they know. */
-function parameterExample(document: Json, parameter: Json): string {
+function parameterExample(document: JsonFields, parameter: JsonFields): string {
   const example = parameter["example"] ?? resolve(document, parameter["schema"])["example"];
   return typeof example === "string" || typeof example === "number" ? String(example) : "";
 }
@@ -406,7 +405,7 @@ const operationSlug = (name: string): string =>
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-|-$/g, "");
 
-function operationPage(document: Json, found: Operation): OperationPage {
+function operationPage(document: JsonFields, found: Operation): OperationPage {
   const { method, path, operation } = found;
   const name = `${method.toUpperCase()} ${path}`;
   const title = text(operation["summary"]).replace(/\.$/, "") || name;
@@ -421,7 +420,7 @@ function operationPage(document: Json, found: Operation): OperationPage {
   };
 }
 
-function tagPage(document: Json, tag: string, found: readonly Operation[]): TagPage {
+function tagPage(document: JsonFields, tag: string, found: readonly Operation[]): TagPage {
   const title = `API: ${tag}`;
   const intro =
     "Paths work below `/api/v1` and `/v1`. Replace names in capitals, such as `KEY_HASH`; examples use models of the sandbox, " +
@@ -448,18 +447,19 @@ function tagPage(document: Json, tag: string, found: readonly Operation[]): TagP
  * Returns a page for each tag of the OpenAPI document, with a page for every operation except pages
  * for browsers.
  */
-export function apiPages(document: Json, publicUrl: string): TagPage[] {
+export function apiPages(document: JsonFields, publicUrl: string): TagPage[] {
   const serverOf = (value: unknown): string | undefined =>
-    text(object(list(value)[0])["url"]) || undefined;
+    text(fieldsOf(entriesOf(value)[0])["url"]) || undefined;
   const byTag = new Map<string, Operation[]>();
-  for (const [path, methods] of Object.entries(object(document["paths"]))) {
-    const base = serverOf(object(methods)["servers"]) ?? serverOf(document["servers"]) ?? publicUrl;
-    for (const [method, operation] of Object.entries(object(methods))) {
-      const tag = text(list(object(operation)["tags"])[0]);
+  for (const [path, methods] of Object.entries(fieldsOf(document["paths"]))) {
+    const base =
+      serverOf(fieldsOf(methods)["servers"]) ?? serverOf(document["servers"]) ?? publicUrl;
+    for (const [method, operation] of Object.entries(fieldsOf(methods))) {
+      const tag = text(entriesOf(fieldsOf(operation)["tags"])[0]);
       if (!/^(?:get|post|patch|put|delete)$/.test(method) || tag === "Pages") continue;
       byTag.set(tag, [
         ...(byTag.get(tag) ?? []),
-        { base, path, method, operation: object(operation) },
+        { base, path, method, operation: fieldsOf(operation) },
       ]);
     }
   }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { configuredProviderSchema } from "../inference/catalog/configured/configured-provider.ts";
 import { createFileSchema } from "../platform/config/file-schema.ts";
 import { settingMeaning } from "./setting-meanings.ts";
+import { entriesOf, fieldsOf, type JsonFields } from "../platform/kernel/json/json-fields.ts";
 
 /** A key of switchyard.yaml. */
 export interface Setting {
@@ -16,36 +17,30 @@ export interface Setting {
   example: string;
 }
 
-type Json = Record<string, unknown>;
-
-const object = (value: unknown): Json =>
-  typeof value === "object" && value !== null ? (value as Json) : {};
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-
-function typeOf(schema: Json): string {
+function typeOf(schema: JsonFields): string {
   if (schema["const"] !== undefined) return JSON.stringify(schema["const"]);
   if (Array.isArray(schema["enum"]))
     return schema["enum"].map((value) => `\`${String(value)}\``).join(", ");
-  const choices = list(schema["anyOf"] ?? schema["oneOf"]);
+  const choices = entriesOf(schema["anyOf"] ?? schema["oneOf"]);
   if (choices.length > 0)
-    return [...new Set(choices.map((choice) => typeOf(object(choice))))].join(" or ");
-  if (schema["type"] === "array") return `list of ${typeOf(object(schema["items"]))}`;
+    return [...new Set(choices.map((choice) => typeOf(fieldsOf(choice))))].join(" or ");
+  if (schema["type"] === "array") return `list of ${typeOf(fieldsOf(schema["items"]))}`;
   const range = [schema["minimum"], schema["maximum"]]
     .filter((bound) => bound !== undefined && bound !== Number.MAX_SAFE_INTEGER)
     .join(" to ");
   return `${String(schema["type"] ?? "value")}${range === "" ? "" : ` (${range})`}`;
 }
 
-function walk(schema: Json, path: string, found: Map<string, string>): void {
-  for (const choice of list(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]))
-    walk(object(choice), path, found);
-  if (schema["items"] !== undefined) walk(object(schema["items"]), `${path}[]`, found);
-  for (const [name, inner] of Object.entries(object(schema["properties"]))) {
+function walk(schema: JsonFields, path: string, found: Map<string, string>): void {
+  for (const choice of entriesOf(schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"]))
+    walk(fieldsOf(choice), path, found);
+  if (schema["items"] !== undefined) walk(fieldsOf(schema["items"]), `${path}[]`, found);
+  for (const [name, inner] of Object.entries(fieldsOf(schema["properties"]))) {
     const below = path === "" ? name : `${path}.${name}`;
-    if (!found.has(below)) found.set(below, typeOf(object(inner)));
-    walk(object(inner), below, found);
+    if (!found.has(below)) found.set(below, typeOf(fieldsOf(inner)));
+    walk(fieldsOf(inner), below, found);
   }
-  const others = object(schema["additionalProperties"]);
+  const others = fieldsOf(schema["additionalProperties"]);
   if (Object.keys(others).length === 0) return;
   const below = `${path}.<id>`;
   found.set(below, typeOf(others));
@@ -77,7 +72,7 @@ export function settings(exampleYaml: string): Setting[] {
     reused: "inline",
   });
   const types = new Map<string, string>();
-  walk(object(schema), "", types);
+  walk(fieldsOf(schema), "", types);
   const examples = exampleValues(exampleYaml);
   const underId = (path: string): string | undefined => {
     const pattern = new RegExp(

@@ -2,6 +2,7 @@ import type {
   JSONRPCMessage,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import { fieldsOf, type JsonFields } from "../platform/kernel/json/json-fields.ts";
 
 /** The header of sessions (MCP up to 2025-11-25, "Session Management"). */
 export const sessionHeader = "mcp-session-id";
@@ -15,19 +16,15 @@ const sessionCharactersMax = 2_000;
 /** The capabilities that let servers ask the client. */
 const askedNames = ["elicitation", "sampling", "roots"] as const;
 
-type Members = Readonly<Record<string, unknown>>;
-
-const membersOf = (value: unknown): Members => Object(value) as Members;
-
 /**
  * Returns the session that answers an `initialize` request of a client that can be asked; undefined
  * for every other request. Its name holds what the client declared, so that any gateway knows it.
  * It gives no right to anything.
  */
 export function sessionOf(body: unknown): string | undefined {
-  const { method, params } = membersOf(body);
+  const { method, params } = fieldsOf(body);
   if (method !== "initialize") return undefined;
-  const declared = membersOf(membersOf(params)["capabilities"]);
+  const declared = fieldsOf(fieldsOf(params)["capabilities"]);
   const capabilities = Object.fromEntries(
     askedNames.flatMap((name) => (declared[name] ? [[name, declared[name]]] : [])),
   );
@@ -37,12 +34,12 @@ export function sessionOf(body: unknown): string | undefined {
 }
 
 /** Returns what the client of a session declared; undefined where there is no such session. */
-export function capabilitiesIn(session: string | null): Members | undefined {
+export function capabilitiesIn(session: string | null): JsonFields | undefined {
   if (session === null || !session.startsWith(sessionPrefix)) return undefined;
   if (session.length > sessionCharactersMax) return undefined;
   try {
     const text = Buffer.from(session.slice(sessionPrefix.length), "base64url").toString("utf8");
-    return membersOf(JSON.parse(text));
+    return fieldsOf(JSON.parse(text));
   } catch {
     return undefined;
   }
@@ -54,7 +51,7 @@ const introductionId = "introduction";
 /** Tells the server of one request what its client declared when the session began. */
 export async function introduce(
   transport: WebStandardStreamableHTTPServerTransport,
-  { request, capabilities }: { request: Request; capabilities: Members },
+  { request, capabilities }: { request: Request; capabilities: JsonFields },
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const send = transport.send.bind(transport);
@@ -77,7 +74,7 @@ export async function introduce(
 
 /** Returns whether a message is a client's answer to a question. */
 export function isAnswer(body: unknown): boolean {
-  const { id, method } = membersOf(body);
+  const { id, method } = fieldsOf(body);
   return method === undefined && typeof id === "string";
 }
 
@@ -121,11 +118,11 @@ export class ClientQuestions {
 
   /** Passes the answer of a client on. Returns false where it answers no question of this gateway. */
   deliver(clientId: string, body: unknown): boolean {
-    const { id } = membersOf(body);
+    const { id } = fieldsOf(body);
     const asked = typeof id === "string" ? this.open.get(id) : undefined;
     if (asked === undefined || typeof id !== "string" || asked.clientId !== clientId) return false;
     this.open.delete(id);
-    asked.transport.onmessage?.({ ...membersOf(body), id: asked.id } as never);
+    asked.transport.onmessage?.({ ...fieldsOf(body), id: asked.id } as never);
     return true;
   }
 }

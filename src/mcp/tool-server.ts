@@ -13,6 +13,7 @@ import {
   type ToolContext,
 } from "./tool.ts";
 import { slugFrom } from "./hub/entry.ts";
+import { isObject } from "../platform/kernel/json/json-fields.ts";
 
 const promptSchema = z.looseObject({
   id: z.string(),
@@ -158,9 +159,6 @@ const failed = (message: string): CallToolResult => ({
   isError: true,
 });
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /**
  * Builds the server that answers one request: the tools, prompts and resources that its caller may
  * use.
@@ -242,7 +240,7 @@ export class ToolServer {
       const made = await tool.call(given, tools);
       const [result, blocks] = made instanceof MediaResult ? [made.value, made.blocks] : [made, []];
       const text = { type: "text" as const, text: JSON.stringify(result) };
-      return isRecord(result)
+      return isObject(result)
         ? { content: [text, ...blocks], structuredContent: result }
         : { content: [text] };
     } catch (error) {

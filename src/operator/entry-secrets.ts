@@ -1,10 +1,8 @@
 import type { EntryValue } from "./entry-store.ts";
+import { isObject } from "../platform/kernel/json/json-fields.ts";
 
 /** Is shown in place of a secret that is set, and keeps the stored one in a change. */
 const hiddenSecret = "***";
-
-const isObject = (value: unknown): value is EntryValue =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Returns whether a part is an address with credentials; that of a proxy may lack its scheme. */
 const hasCredentials = (name: string, part: unknown): part is string =>

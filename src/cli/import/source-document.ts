@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import {
   isCollection,
-  isMap as isYamlMap,
+  isMap,
   isNode,
   isScalar,
   LineCounter,
@@ -10,10 +10,8 @@ import {
   type Document,
 } from "yaml";
 import { CommandError } from "../terminal.ts";
-import { type Path, isMap, SourceNode } from "./source-node.ts";
-
-/** The outcome for a part of another gateway's file. */
-export type Outcome = "imported" | "changed" | "left_out";
+import { type Outcome, type Path, SourceNode } from "./source-node.ts";
+import { isObject } from "../../platform/kernel/json/json-fields.ts";
 
 /** A line of an import's report. */
 export interface ImportFinding {
@@ -137,10 +135,10 @@ export class SourceDocument {
       if (this.settled.has(place) || value === null || value === undefined) return;
       const parts: [string | number, unknown][] = Array.isArray(value)
         ? [...value.entries()]
-        : isMap(value)
+        : isObject(value)
           ? Object.entries(value)
           : [];
-      const isSection = path.length === 1 && isMap(value);
+      const isSection = path.length === 1 && isObject(value);
       if (!isSection && !this.isTouchedBelow(path)) {
         const isEmpty = typeof value === "object" && parts.length === 0;
         if (!isEmpty && !this.seen.has(place))
@@ -169,7 +167,7 @@ export class SourceDocument {
     let start: number | undefined;
     // A part that was merged in or is behind an alias has the line of what refers to it.
     for (const part of path) {
-      const own = isYamlMap(node)
+      const own = isMap(node)
         ? node.items.findLast(({ key }) => isScalar(key) && key.value === part)?.value
         : undefined;
       node = own ?? (isCollection(node) ? node.get(part, true) : undefined);

@@ -1,19 +1,25 @@
-import type { Outcome, SourceDocument } from "./source-document.ts";
+import { isObject } from "../../platform/kernel/json/json-fields.ts";
+
+/** The outcome for a part of another gateway's file. */
+export type Outcome = "imported" | "changed" | "left_out";
 
 /** Names and places that lead to a part. */
 export type Path = readonly (string | number)[];
 
-/** Returns whether a part has members by name. */
-export const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+/** What a part reports to its document. */
+interface Source {
+  /** Marks a part as read, or everything in it. */
+  use(path: Path, options?: { whole?: boolean }): void;
+  report(path: Path, outcome: Outcome, text: string): void;
+}
 
 /** A part of a source document; reading it marks it as read. */
 export class SourceNode {
   readonly path: Path;
-  private readonly source: SourceDocument;
+  private readonly source: Source;
   private readonly value: unknown;
 
-  constructor(source: SourceDocument, path: Path, value: unknown) {
+  constructor(source: Source, path: Path, value: unknown) {
     this.source = source;
     this.path = path;
     this.value = value;
@@ -21,7 +27,7 @@ export class SourceNode {
 
   /** Returns the part under a key; undefined where there is none, or it is null. */
   get(key: string): SourceNode | undefined {
-    if (!isMap(this.value)) return undefined;
+    if (!isObject(this.value)) return undefined;
     const part = this.value[key];
     return part === null || part === undefined
       ? undefined
@@ -37,7 +43,7 @@ export class SourceNode {
 
   /** Returns the members of a map; none for anything else. */
   entries(): [key: string, part: SourceNode][] {
-    return isMap(this.value)
+    return isObject(this.value)
       ? Object.keys(this.value).flatMap((key): [string, SourceNode][] => {
           const part = this.get(key);
           return part === undefined ? [] : [[key, part]];
@@ -50,7 +56,7 @@ export class SourceNode {
   }
 
   isMap(): boolean {
-    return isMap(this.value);
+    return isObject(this.value);
   }
 
   /** Returns the text, where it is one; marks it as read. */

@@ -1,4 +1,5 @@
 import type { Content } from "../../insights/archive/content-insert.ts";
+import { entriesOf, fieldsOf } from "../../platform/kernel/json/json-fields.ts";
 
 /** The texts that a model answered and reasoned; null where it did not. */
 interface AnswerTexts {
@@ -13,17 +14,17 @@ class TextGatherer {
 
   /** Takes a whole answer, or an event of one, in its client's dialect. */
   take(value: unknown): void {
-    const part = asObject(value);
-    for (const choice of asList(part["choices"])) {
-      const { delta, message, text } = asObject(choice);
+    const part = fieldsOf(value);
+    for (const choice of entriesOf(part["choices"])) {
+      const { delta, message, text } = fieldsOf(choice);
       this.say(text);
-      this.takeMessage(asObject(delta ?? message));
+      this.takeMessage(fieldsOf(delta ?? message));
     }
     // Messages: blocks of a whole answer, and what streams add to them.
-    for (const block of asList(part["content"])) this.takeBlock(asObject(block));
-    this.takeBlock(asObject(part["delta"]));
+    for (const block of entriesOf(part["content"])) this.takeBlock(fieldsOf(block));
+    this.takeBlock(fieldsOf(part["delta"]));
     // Responses: items of a whole answer, and what streams add to their texts.
-    for (const item of asList(part["output"])) this.takeItem(asObject(item));
+    for (const item of entriesOf(part["output"])) this.takeItem(fieldsOf(item));
     const type = String(part["type"]);
     if (type === "response.output_text.delta") this.say(part["delta"]);
     if (/^response\.reasoning(?:_summary)?_text\.delta$/.test(type)) this.think(part["delta"]);
@@ -46,11 +47,11 @@ class TextGatherer {
   }
 
   private takeItem(item: Record<string, unknown>): void {
-    for (const part of asList(item["summary"])) this.think(asObject(part)["text"]);
+    for (const part of entriesOf(item["summary"])) this.think(fieldsOf(part)["text"]);
     const isThought = item["type"] === "reasoning";
-    for (const part of asList(item["content"]))
-      if (isThought) this.think(asObject(part)["text"]);
-      else this.say(asObject(part)["text"]);
+    for (const part of entriesOf(item["content"]))
+      if (isThought) this.think(fieldsOf(part)["text"]);
+      else this.say(fieldsOf(part)["text"]);
   }
 
   private say(text: unknown): void {
@@ -61,10 +62,6 @@ class TextGatherer {
     if (typeof text === "string" && text !== "") this.thought.push(text);
   }
 }
-
-const asObject = (value: unknown): Record<string, unknown> =>
-  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** Parses JSON; undefined for a text that was cut. */
 function parsed(text: string): unknown {
@@ -84,7 +81,7 @@ function transcriptOf({
   const events = streamed
     ? [...text.matchAll(/^data: ?(\{.*)$/gm)].map(([, data]) => data)
     : [text];
-  const { text: said } = asObject(parsed(events.at(-1) ?? ""));
+  const { text: said } = fieldsOf(parsed(events.at(-1) ?? ""));
   return typeof said === "string" ? said : null;
 }
 

@@ -1,3 +1,5 @@
+import { entriesOf, fieldsOf, isObject } from "../../platform/kernel/json/json-fields.ts";
+
 type Json = Record<string, unknown>;
 
 /** The document's descriptions and examples for fields whose schemas have none, by name. */
@@ -7,11 +9,6 @@ export interface FieldWords {
   /** Bodies of requests, by method and path. */
   requests?: Readonly<Record<string, unknown>>;
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const asObject = (value: unknown): Json => (isObject(value) ? value : {});
-const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /**
  * The place of a field: its name, the field that contains it, and the component or path that
@@ -55,8 +52,8 @@ export function describeFields(
       if (key === "const" || key === "enum" || key === "default" || key === "examples")
         return [key, inner];
       if (key !== "properties") return [key, describeFields(inner, at)];
-      const fields = Object.entries(asObject(inner)).map(([name, field]): [string, unknown] => {
-        const known = asObject(describeFields(field, { owner, parent: name, words }));
+      const fields = Object.entries(fieldsOf(inner)).map(([name, field]): [string, unknown] => {
+        const known = fieldsOf(describeFields(field, { owner, parent: name, words }));
         const description =
           known["description"] ?? descriptionOf(known, { name, parent, owner }, words);
         return [name, description === undefined ? known : { ...known, description }];
@@ -82,10 +79,10 @@ interface Making {
 
 /** Returns a value that fits a schema, with the values of `examples` where fields have one. */
 export function exampleOf(given: unknown, making: Making): unknown {
-  const schema = asObject(given);
+  const schema = fieldsOf(given);
   const known = closest(making.words.examples, making.place);
   if ("const" in schema) return schema["const"];
-  const [first] = asList(schema["examples"]);
+  const [first] = entriesOf(schema["examples"]);
   if (first !== undefined) return first;
   const reference = schema["$ref"];
   if (typeof reference === "string") {
@@ -93,7 +90,7 @@ export function exampleOf(given: unknown, making: Making): unknown {
     const place = { ...making.place, parent: undefined, owner: name };
     return exampleOf(making.named[name], { ...making, place, depth: making.depth + 1 });
   }
-  const variants = asList(schema["anyOf"] ?? schema["oneOf"]);
+  const variants = entriesOf(schema["anyOf"] ?? schema["oneOf"]);
   if (variants.length > 0) return variantExample(variants, { making, known });
   if (known !== undefined && fits(known, schema)) return known;
   return plainExample(schema, making);
@@ -107,8 +104,8 @@ function variantExample(
   variants: readonly unknown[],
   { making, known }: { making: Making; known: unknown },
 ): unknown {
-  const isNull = (variant: unknown): boolean => asObject(variant)["type"] === "null";
-  const fitting = variants.find((variant) => known !== undefined && fits(known, asObject(variant)));
+  const isNull = (variant: unknown): boolean => fieldsOf(variant)["type"] === "null";
+  const fitting = variants.find((variant) => known !== undefined && fits(known, fieldsOf(variant)));
   if (fitting !== undefined) return known;
   if (variants.some(isNull)) return null;
   return exampleOf(variants[0], making);
@@ -121,15 +118,15 @@ function variantExample(
 function fits(value: unknown, { type, enum: words }: Json): boolean {
   if (Array.isArray(words)) return words.includes(value);
   const is = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-  return asList(Array.isArray(type) ? type : [type]).some(
+  return entriesOf(Array.isArray(type) ? type : [type]).some(
     (each) => each === is || (each === "integer" && Number.isInteger(value)),
   );
 }
 
 function plainExample(schema: Json, making: Making): unknown {
-  const [word] = asList(schema["enum"]);
+  const [word] = entriesOf(schema["enum"]);
   if (word !== undefined) return word;
-  const type = Array.isArray(schema["type"]) ? asList(schema["type"])[0] : schema["type"];
+  const type = Array.isArray(schema["type"]) ? entriesOf(schema["type"])[0] : schema["type"];
   if (type === "object" || isObject(schema["properties"])) return objectExample(schema, making);
   if (type === "array") {
     const { items } = schema;
@@ -142,7 +139,7 @@ function plainExample(schema: Json, making: Making): unknown {
 }
 
 function objectExample(schema: Json, making: Making): Json {
-  const required = new Set(asList(schema["required"]));
+  const required = new Set(entriesOf(schema["required"]));
   const {
     place: { name: parent, owner },
   } = making;
@@ -150,7 +147,7 @@ function objectExample(schema: Json, making: Making): Json {
     placedNames({ name, parent: parent === "" ? undefined : parent, owner }).some((each) =>
       Object.hasOwn(making.words.examples, each),
     );
-  const fields = Object.entries(asObject(schema["properties"])).filter(
+  const fields = Object.entries(fieldsOf(schema["properties"])).filter(
     ([name]) => required.has(name) || isMeant(name),
   );
   return Object.fromEntries(

@@ -10,11 +10,9 @@ import {
 } from "./open-api-errors.ts";
 import { ErrorResponses } from "./error-responses.ts";
 import { describeFields, exampleOf, type FieldWords } from "./open-api-fields.ts";
+import { entriesOf, isObject } from "../../platform/kernel/json/json-fields.ts";
 
 type Json = Record<string, unknown>;
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * Returns a schema with the references to its own definitions replaced by those to the document's
@@ -109,7 +107,7 @@ function membersOf(
   { properties = {}, required = [] }: { properties?: unknown; required?: unknown },
   place: "query" | "header",
 ): Json[] {
-  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
+  const needed = entriesOf(required);
   return Object.entries(Object(properties) as Record<string, Json>).map(
     ([name, { description, ...schema }]) => ({
       name,

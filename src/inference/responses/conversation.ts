@@ -1,6 +1,7 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { ResponseStore } from "./response-store.ts";
 import { hasEnded, outputItems, type ResponseItem } from "./stored-response.ts";
+import { isObject } from "../../platform/kernel/json/json-fields.ts";
 
 /**
  * The most responses that may continue each other; beyond that a conversation has to be sent in
@@ -135,9 +136,6 @@ async function findItems(
     }),
   );
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * Returns the items of a request's `input`: a text is one message of the user. Throws 400 for what

@@ -8,6 +8,7 @@ import {
 } from "./dialect.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { withoutDirectives } from "./directives.ts";
+import { entriesOf, isObject } from "../../platform/kernel/json/json-fields.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -52,9 +53,6 @@ const patternSamples = [
   "sim_1",
 ];
 
-const isRecord = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const numberOf = (value: unknown): number | undefined =>
   typeof value === "number" ? value : undefined;
 
@@ -68,13 +66,13 @@ export function exampleOfSchema(schema: unknown): unknown {
 
 function exampleAt(schema: unknown, walk: Walk): unknown {
   if (walk.depth > deepestDepth) return null;
-  if (!isRecord(schema)) return `simulated ${walk.name}`;
+  if (!isObject(schema)) return `simulated ${walk.name}`;
   if (typeof schema["$ref"] === "string") {
     return exampleAt(referenced(schema["$ref"], walk.root), { ...walk, depth: walk.depth + 1 });
   }
   for (const fixed of ["const", "default"]) if (fixed in schema) return schema[fixed];
   for (const sampled of ["enum", "examples"]) {
-    const [first] = listOf(schema[sampled]);
+    const [first] = entriesOf(schema[sampled]);
     if (first !== undefined) return first;
   }
   return exampleOfType(combined(schema, walk), walk);
@@ -104,8 +102,11 @@ function exampleOfType(schema: Schema, walk: Walk): unknown {
 
 /** Merges `allOf` and one branch of `anyOf` or `oneOf` into the schema that contains them. */
 function combined(schema: Schema, walk: Walk): Schema {
-  const union = [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"])];
-  const parts = [...listOf(schema["allOf"]), ...(union.length > 0 ? [branchOf(union, walk)] : [])];
+  const union = [...entriesOf(schema["anyOf"]), ...entriesOf(schema["oneOf"])];
+  const parts = [
+    ...entriesOf(schema["allOf"]),
+    ...(union.length > 0 ? [branchOf(union, walk)] : []),
+  ];
   if (parts.length === 0) return schema;
   const { allOf: _allOf, anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema;
   return parts.reduce<Schema>((whole, part) => merged(whole, resolved(part, walk)), rest);
@@ -116,17 +117,17 @@ function resolved(part: unknown, walk: Walk): Schema {
   let schema = part;
   for (
     let hops = 0;
-    isRecord(schema) && typeof schema["$ref"] === "string" && hops < 16;
+    isObject(schema) && typeof schema["$ref"] === "string" && hops < 16;
     hops += 1
   ) {
     schema = referenced(schema["$ref"], walk.root);
   }
-  return isRecord(schema) ? combined(schema, { ...walk, depth: walk.depth + 1 }) : {};
+  return isObject(schema) ? combined(schema, { ...walk, depth: walk.depth + 1 }) : {};
 }
 
 function merged(left: Schema, right: Schema): Schema {
   const properties = { ...(left["properties"] ?? {}), ...(right["properties"] ?? {}) };
-  const required = [...listOf(left["required"]), ...listOf(right["required"])];
+  const required = [...entriesOf(left["required"]), ...entriesOf(right["required"])];
   return {
     ...left,
     ...right,
@@ -137,13 +138,13 @@ function merged(left: Schema, right: Schema): Schema {
 
 /** Returns the first branch with content; deep down the null branch, which ends a recursion. */
 function branchOf(union: unknown[], walk: Walk): unknown {
-  const isNull = (branch: unknown): boolean => isRecord(branch) && typeOf(branch) === "null";
+  const isNull = (branch: unknown): boolean => isObject(branch) && typeOf(branch) === "null";
   if (walk.depth > comfortableDepth) return union.find(isNull) ?? union[0];
   return union.find((branch) => !isNull(branch)) ?? union[0];
 }
 
 function typeOf(schema: Schema): string | undefined {
-  const types = listOf(schema["type"]).length > 0 ? listOf(schema["type"]) : [schema["type"]];
+  const types = entriesOf(schema["type"]).length > 0 ? entriesOf(schema["type"]) : [schema["type"]];
   const named = types.filter((type) => typeof type === "string").map((type) => type.toLowerCase());
   const declared = named.find((type) => type !== "null") ?? named[0];
   if (declared !== undefined) return declared;
@@ -152,8 +153,8 @@ function typeOf(schema: Schema): string | undefined {
 }
 
 function exampleObject(schema: Schema, walk: Walk): Record<string, unknown> {
-  const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
-  const required = listOf(schema["required"]).filter((name) => typeof name === "string");
+  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
+  const required = entriesOf(schema["required"]).filter((name) => typeof name === "string");
   const deep = walk.depth > comfortableDepth;
   const names = required.length > 0 || deep ? required : Object.keys(properties);
   return Object.fromEntries(
@@ -165,7 +166,7 @@ function exampleObject(schema: Schema, walk: Walk): Record<string, unknown> {
 }
 
 function exampleArray(schema: Schema, walk: Walk): unknown[] {
-  const prefix = listOf(schema["prefixItems"]);
+  const prefix = entriesOf(schema["prefixItems"]);
   const most = numberOf(schema["maxItems"]) ?? Number.POSITIVE_INFINITY;
   const wished = numberOf(schema["minItems"]) ?? (walk.depth > comfortableDepth ? 0 : 1);
   const length = Math.min(Math.max(wished, prefix.length), most);
@@ -221,7 +222,7 @@ function referenced(reference: string, root: unknown): unknown {
   return steps.reduce<unknown>((value, step) => {
     const key = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
     if (Array.isArray(value)) return value[Number(key)];
-    return isRecord(value) ? value[key] : undefined;
+    return isObject(value) ? value[key] : undefined;
   }, root);
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ConfiguredSearch } from "../../platform/config/search-settings.ts";
+import { isObject } from "../../platform/kernel/json/json-fields.ts";
 
 /**
  * How a server is reached: over Streamable HTTP, or as a process of the operator's machine. The
@@ -109,7 +110,7 @@ export interface PinnedTool {
 /** Returns JSON whose members are sorted, so that equal values have equal texts. */
 function canonicalText(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) =>
-    typeof each === "object" && each !== null && !Array.isArray(each)
+    isObject(each)
       ? Object.fromEntries(
           Object.entries(each).sort(([left], [right]) =>
             left < right ? -1 : left > right ? 1 : 0,

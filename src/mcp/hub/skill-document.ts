@@ -1,4 +1,5 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { fieldsOf } from "../../platform/kernel/json/json-fields.ts";
 
 /** The members of a skill's front matter that name it. */
 interface SkillHead {
@@ -43,9 +44,7 @@ export async function frontMatterMembers(body: string): Promise<Readonly<Record<
   try {
     // Aliases are refused: a few nested ones expand to gigabytes.
     const members: unknown = parse(head, { maxAliasCount: 0, schema: "core", logLevel: "silent" });
-    return typeof members === "object" && members !== null && !Array.isArray(members)
-      ? { ...members }
-      : {};
+    return fieldsOf(members);
   } catch (error) {
     throw wrong(
       `its front matter is not valid YAML: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`,
