@@ -16,9 +16,17 @@ import {
 } from "../../../mcp/gateway/upstream-server.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";
-import type { SearchLimits } from "./web-search.ts";
 import { isMcpTool } from "./asked-tools.ts";
 import { mcpToolSchema, type McpToolRequest } from "./mcp-tool-schema.ts";
+
+/** What a request says of its searches. */
+export interface SearchLimits {
+  /** The most searches. */
+  usesMax: number;
+  /** The domains that pages may be of; undefined means every one. */
+  allowedDomains: readonly string[] | undefined;
+  blockedDomains: readonly string[];
+}
 
 /** A tool that the gateway runs for a model. */
 export interface GatewayTool {

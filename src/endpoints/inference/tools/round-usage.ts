@@ -1,17 +1,13 @@
 import { nanoFromUsd, usdFromNano } from "../../../platform/kernel/money.ts";
-
-type Members = Readonly<Record<string, unknown>>;
-
-const isMembers = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+import { fieldsOf, isObject, type JsonFields } from "../../../platform/kernel/json/json-fields.ts";
 
 /** Adds the numbers of two usages, member by member. */
-function sumOf(left: Members, right: Members): Record<string, unknown> {
+function sumOf(left: JsonFields, right: JsonFields): Record<string, unknown> {
   const sum: Record<string, unknown> = { ...left };
   for (const [name, value] of Object.entries(right)) {
     const before = sum[name];
     if (typeof value === "number") sum[name] = typeof before === "number" ? before + value : value;
-    else if (isMembers(value)) sum[name] = sumOf(isMembers(before) ? before : {}, value);
+    else if (isObject(value)) sum[name] = sumOf(fieldsOf(before), value);
     else sum[name] = value;
   }
   return sum;
@@ -19,14 +15,14 @@ function sumOf(left: Members, right: Members): Record<string, unknown> {
 
 /** The usage and the cost of all rounds of a request, and of the tools between them. */
 export class RoundUsage {
-  private sum: Members | undefined;
+  private sum: JsonFields | undefined;
   private costNano = 0n;
   private toolsNano = 0n;
   private showsCost = false;
 
   /** Adds the usage object of a round, with its `cost`. */
   addRound(usage: unknown): void {
-    if (!isMembers(usage)) return;
+    if (!isObject(usage)) return;
     const { cost, ...rest } = usage;
     if (typeof cost === "number") {
       this.showsCost = true;

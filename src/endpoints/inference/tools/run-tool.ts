@@ -2,6 +2,7 @@ import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import type { ToolCalls } from "../../../mcp/gateway/tool-calls.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { isObject, type JsonFields } from "../../../platform/kernel/json/json-fields.ts";
 import type { FoundPage } from "../../../mcp/search/web-search.ts";
 import { pagesText } from "../../../mcp/search/search-tool.ts";
 import { allowedPages } from "./web-search.ts";
@@ -62,12 +63,10 @@ function foundBy(
 }
 
 /** Parses the arguments that a model wrote; undefined where they are no JSON object. */
-function argumentsOf(text: string): Record<string, unknown> | undefined {
+function argumentsOf(text: string): JsonFields | undefined {
   try {
     const value: unknown = JSON.parse(text === "" ? "{}" : text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

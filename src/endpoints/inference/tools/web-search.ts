@@ -4,35 +4,21 @@ import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { modelFor } from "../../../inference/pipeline/plan-call.ts";
 import { searchDefinition, searchServer } from "../../../mcp/search/search-tool.ts";
 import type { FoundPage } from "../../../mcp/search/web-search.ts";
+import { entriesOf, fieldsOf, type JsonFields } from "../../../platform/kernel/json/json-fields.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { isSearchPlugin, isSearchTool, withoutOnline } from "./asked-tools.ts";
-import type { GatewayTool } from "./gateway-tools.ts";
-
-/** What a request says of its searches. */
-export interface SearchLimits {
-  /** The most searches. */
-  usesMax: number;
-  /** The domains that pages may be of; undefined means every one. */
-  allowedDomains: readonly string[] | undefined;
-  blockedDomains: readonly string[];
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-const membersOf = (value: unknown): Members => Object(value) as Members;
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+import type { GatewayTool, SearchLimits } from "./gateway-tools.ts";
 
 const textsOf = (value: unknown): string[] =>
-  listOf(value).filter((each): each is string => typeof each === "string");
+  entriesOf(value).filter((each): each is string => typeof each === "string");
 
 /** Returns what a body says of its searches. */
-function limitsIn(body: Members): SearchLimits {
-  const tool = listOf(body["tools"]).find(isSearchTool);
-  const { filters, max_uses: uses, ...domains } = membersOf(tool);
+function limitsIn(body: JsonFields): SearchLimits {
+  const tool = entriesOf(body["tools"]).find(isSearchTool);
+  const { filters, max_uses: uses, ...domains } = fieldsOf(tool);
   const { allowed_domains: allowed, blocked_domains: blocked } = {
     ...domains,
-    ...membersOf(filters),
+    ...fieldsOf(filters),
   };
   return {
     usesMax: typeof uses === "number" ? uses : Number.POSITIVE_INFINITY,
@@ -76,8 +62,8 @@ export function searchToolFor(
 }
 
 /** Returns the members of a request without what asks for searches. */
-export function searchEdits(body: Members): [string, unknown][] {
-  const plugins = listOf(body["plugins"]).filter((plugin) => !isSearchPlugin(plugin));
+export function searchEdits(body: JsonFields): [string, unknown][] {
+  const plugins = entriesOf(body["plugins"]).filter((plugin) => !isSearchPlugin(plugin));
   return [
     ["model", withoutOnline(body["model"])],
     ["web_search_options", undefined],

@@ -1,4 +1,4 @@
-import type { Wire } from "../dialogue-rounds.ts";
+import type { JsonFields } from "../../../../platform/kernel/json/json-fields.ts";
 
 /** The most turns that are remembered, and the most characters of one. */
 const turnsMax = 2_000;
@@ -10,12 +10,12 @@ const charactersMax = 262_144;
  * answers its call. Without them the model calls the tools again.
  */
 export class HiddenTurns {
-  private readonly turns = new Map<string, readonly Wire[]>();
+  private readonly turns = new Map<string, readonly JsonFields[]>();
 
   /** Remembers the messages before the calls of a workspace's client. */
   remember(
     workspaceId: string,
-    { callIds, messages }: { callIds: readonly string[]; messages: readonly Wire[] },
+    { callIds, messages }: { callIds: readonly string[]; messages: readonly JsonFields[] },
   ): void {
     if (messages.length === 0 || JSON.stringify(messages).length > charactersMax) return;
     for (const id of callIds) this.turns.set(keyOf(workspaceId, id), messages);
@@ -26,7 +26,7 @@ export class HiddenTurns {
   }
 
   /** Returns the messages before a call; undefined where none are known. */
-  before(workspaceId: string, callId: string): readonly Wire[] | undefined {
+  before(workspaceId: string, callId: string): readonly JsonFields[] | undefined {
     return this.turns.get(keyOf(workspaceId, callId));
   }
 }
