@@ -20,8 +20,8 @@ import type { Storage } from "../../platform/storage/storage.ts";
 import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
 import type { Payments } from "../../billing/payments/open-payments.ts";
-import type { PaymentTables } from "../../billing/payments/payment-store.ts";
 import type { Insights } from "../../insights/open-insights.ts";
+import type { PaymentTables } from "../../billing/payments/payment-tables.ts";
 
 /** The most customers of a workspace, where the configuration names no number. */
 const customersMax = 100_000;

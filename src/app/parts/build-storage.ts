@@ -4,7 +4,7 @@ import { auditChainInsert } from "../../access/audit/audit-chain.ts";
 import { auditInsert, auditOutcomeInsert } from "../../access/audit/audit-log.ts";
 import { grantInsert } from "../../billing/credits/grants.ts";
 import { ledgerAdds, transferInsert } from "../../billing/ledger/transfer.ts";
-import { type PaymentTables, paymentInserts } from "../../billing/payments/payment-store.ts";
+import { paymentInserts } from "../../billing/payments/payment-store.ts";
 import { providerKeyAdd } from "../../byok/provider-key-usage.ts";
 import type { ConsentTables } from "../../consent/consent-tables.ts";
 import type { DocumentJobTables } from "../../documents/jobs/document-job-store.ts";
@@ -48,6 +48,7 @@ import type { AppSettings } from "../settings-of.ts";
 import type { AccountTables } from "../open-account.ts";
 import type { NodeTables } from "../gateway-nodes.ts";
 import { type Shared, hasSeveralGateways, openEpoch } from "../open-shared.ts";
+import type { PaymentTables } from "../../billing/payments/payment-tables.ts";
 
 /** Every table of the gateway. */
 export type AppTables = AccountTables &

@@ -1,6 +1,32 @@
 import type { Kysely } from "kysely";
-import type { AutomaticRow, PaymentTables } from "./payment-store.ts";
-import type { AutomaticTerms, AutomaticTopUp } from "./automatic-top-ups.ts";
+import type { PaymentTables, AutomaticRow } from "./payment-tables.ts";
+import type { SavedCard } from "./stripe-client.ts";
+
+/**
+ * The terms that a workspace agreed to: below the threshold the card is charged, up to the ceiling
+ * of a month.
+ */
+export interface AutomaticTerms {
+  workspaceId: string;
+  /** Whether it is for real money, as opposed to test mode. */
+  live: boolean;
+  thresholdCents: number;
+  /** The credits of each top-up. */
+  creditCents: number;
+  /** The most that the card is charged in a month (UTC), fees included. */
+  monthlyMaxCents: number;
+  card: SavedCard;
+  consentedAtMs: number;
+  /** The id of the person who agreed. */
+  consentedBy: string;
+}
+
+/** A workspace's automatic top-ups. */
+export interface AutomaticTopUp extends AutomaticTerms {
+  enabled: boolean;
+  /** The reason why no further top-up is tried; null while they are active. */
+  stopped: { atMs: number; reason: string } | null;
+}
 
 const fromRow = (row: AutomaticRow): AutomaticTopUp => ({
   workspaceId: row.workspace_id,

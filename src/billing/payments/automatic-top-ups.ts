@@ -9,14 +9,8 @@ import { nanoFromCents, quoteOf } from "./cents.ts";
 import type { PaidOrders } from "./paid-orders.ts";
 import { PaymentError, type Buyer, type Order } from "./orders.ts";
 import { auditRows, type PaymentBooks } from "./payment-store.ts";
-import {
-  lastFailureOf,
-  orderKey,
-  type SavedCard,
-  type StripeClient,
-  type StripePayment,
-} from "./stripe-client.ts";
-import type { AutomaticStore } from "./automatic-store.ts";
+import { lastFailureOf, orderKey, type StripeClient, type StripePayment } from "./stripe-client.ts";
+import type { AutomaticStore, AutomaticTopUp } from "./automatic-store.ts";
 
 /**
  * Milliseconds for which a charge may be requested again with its idempotency key. Stripe forgets
@@ -211,29 +205,3 @@ const chargedCents = (orders: readonly Order[]): number =>
   orders
     .filter(({ state }) => state === "open" || state === "paid")
     .reduce((sum, { chargeCents }) => sum + chargeCents, 0);
-
-/**
- * The terms that a workspace agreed to: below the threshold the card is charged, up to the ceiling
- * of a month.
- */
-export interface AutomaticTerms {
-  workspaceId: string;
-  /** Whether it is for real money, as opposed to test mode. */
-  live: boolean;
-  thresholdCents: number;
-  /** The credits of each top-up. */
-  creditCents: number;
-  /** The most that the card is charged in a month (UTC), fees included. */
-  monthlyMaxCents: number;
-  card: SavedCard;
-  consentedAtMs: number;
-  /** The id of the person who agreed. */
-  consentedBy: string;
-}
-
-/** A workspace's automatic top-ups. */
-export interface AutomaticTopUp extends AutomaticTerms {
-  enabled: boolean;
-  /** The reason why no further top-up is tried; null while they are active. */
-  stopped: { atMs: number; reason: string } | null;
-}

@@ -13,9 +13,10 @@ import { PaidOrders } from "./paid-orders.ts";
 import { ReversalFollower } from "./reversal-follower.ts";
 import type { Buyer } from "./orders.ts";
 import { OrderStore } from "./order-store.ts";
-import { PaymentEvents, type EventOutcome, type PaymentEvent } from "./payment-events.ts";
-import { PaymentStore, type PaymentBooks, type PaymentTables } from "./payment-store.ts";
-import { StripeClient } from "./stripe-client.ts";
+import { PaymentEvents } from "./payment-events.ts";
+import { PaymentStore, type PaymentBooks, type EventOutcome } from "./payment-store.ts";
+import { StripeClient, type PaymentEvent } from "./stripe-client.ts";
+import type { PaymentTables } from "./payment-tables.ts";
 
 /** Options of payments. */
 export interface PaymentOptions {

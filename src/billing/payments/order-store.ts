@@ -1,8 +1,8 @@
 import type { Kysely } from "kysely";
 import { mayBeId } from "../../platform/kernel/ids.ts";
 import type { Month } from "../ledger/month.ts";
-import type { OrderRow, PaymentTables } from "./payment-store.ts";
 import type { OrderKind, OrderState, Buyer, Order } from "./orders.ts";
+import type { PaymentTables, OrderRow } from "./payment-tables.ts";
 
 const fromRow = (row: OrderRow): Order => ({
   id: row.id,

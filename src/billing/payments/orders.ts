@@ -1,7 +1,5 @@
 import type { Month } from "../ledger/month.ts";
 import type { Quote, Seller } from "./cents.ts";
-import type { DocumentRow } from "./payment-store.ts";
-import type { SqlValue } from "../../platform/storage/commit-queue.ts";
 
 /**
  * The series of invoices and credit notes. Payments in the provider's test mode have numbers of
@@ -56,36 +54,6 @@ export function documentOf(id: string): Pick<IssuedDocument, "series" | "number"
   const found = { series, number: Number(digits) };
   return documentId(found) === id ? found : undefined;
 }
-
-/** Returns the values of `documentInsert`. */
-export const documentValues = (document: IssuedDocument): SqlValue[] => [
-  document.series,
-  document.number,
-  document.orderId,
-  document.reference,
-  document.workspaceId,
-  document.issuedAtMs,
-  document.creditCents,
-  document.feeCents,
-  document.currency,
-  JSON.stringify(document.seller ?? null),
-  JSON.stringify(document.buyer),
-];
-
-/** Returns the document of a row. */
-export const documentFromRow = (row: DocumentRow): IssuedDocument => ({
-  series: row.series as DocumentSeries,
-  number: row.number,
-  orderId: row.order_id,
-  reference: row.reference,
-  workspaceId: row.workspace_id,
-  issuedAtMs: row.issued_at_ms,
-  creditCents: row.credit_cents,
-  feeCents: row.fee_cents,
-  currency: row.currency,
-  seller: (JSON.parse(row.seller) as Seller | null) ?? undefined,
-  buyer: JSON.parse(row.buyer) as Buyer,
-});
 
 /** The way an order is paid: by a person at the provider's checkout, or from a saved card. */
 export type OrderKind = "checkout" | "automatic";

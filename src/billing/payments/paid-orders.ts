@@ -1,22 +1,17 @@
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { nanoFromCents } from "./cents.ts";
 import type { ReversalFollower } from "./reversal-follower.ts";
-import {
-  documentValues,
-  seriesOf,
-  creditTransferId,
-  type IssuedDocument,
-  type Order,
-} from "./orders.ts";
-import type { EventOutcome, PaymentEvent } from "./payment-events.ts";
+import { seriesOf, creditTransferId, type IssuedDocument, type Order } from "./orders.ts";
 import {
   auditRows,
-  documentInsert,
+  documentRow,
   eventRow,
   receiptInsert,
+  type EventOutcome,
   type Insert,
   type PaymentBooks,
 } from "./payment-store.ts";
+import type { PaymentEvent } from "./stripe-client.ts";
 
 /** A payment, as the provider reports it. */
 interface Payment {
@@ -134,7 +129,7 @@ export class PaidOrders {
     };
     return [
       { statement: receiptInsert, values: [payment.paymentIntentId, order.id, workspaceId, atMs] },
-      { statement: documentInsert, values: documentValues(invoice) },
+      documentRow(invoice),
       ...(payment.event === undefined
         ? []
         : [eventRow(payment.event, { orderId: order.id, outcome: "credited", atMs })]),

@@ -2,14 +2,9 @@ import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import type { AutomaticTopUps } from "./automatic-top-ups.ts";
 import type { PaidOrders } from "./paid-orders.ts";
-import {
-  reversalStateOf,
-  type Reversal,
-  type ReversalFollower,
-  type ReversalKind,
-} from "./reversal-follower.ts";
+import type { ReversalFollower } from "./reversal-follower.ts";
 import type { Order } from "./orders.ts";
-import { reversalRow, eventRow, type PaymentBooks } from "./payment-store.ts";
+import { reversalRow, eventRow, type PaymentBooks, type EventOutcome } from "./payment-store.ts";
 import {
   chargeSchema,
   reversalSchema,
@@ -18,38 +13,11 @@ import {
   paymentIntentSchema,
   sessionSchema,
   type StripeClient,
+  type PaymentEvent,
+  type ReversalKind,
+  type Reversal,
+  reversalStateOf,
 } from "./stripe-client.ts";
-
-/** An event that the payment provider reports. */
-export interface PaymentEvent {
-  /** An `evt_` id. The same event may arrive any number of times. */
-  id: string;
-  type: string;
-  createdAtMs: number;
-  live: boolean;
-  /** Set for events of a connected account, which are ignored. */
-  connectedAccount: string | undefined;
-  object: unknown;
-}
-
-/** The outcome of an event. Those that begin with `refused` are logged and change nothing. */
-export type EventOutcome =
-  /** The order's credits count from now on. */
-  | "credited"
-  /** The event was recorded, and balances follow where necessary. */
-  | "noted"
-  /** The event repeated what was known. */
-  | "already"
-  /** The event does not concern this gateway. */
-  | "ignored"
-  | "refused_mode"
-  | "refused_shape"
-  | "refused_session"
-  | "refused_amount"
-  | "refused_currency"
-  | "refused_customer"
-  /** The order was paid by another payment before. */
-  | "refused_second_payment";
 
 /** The outcome of an event, and the order that it concerns. */
 interface Verdict {

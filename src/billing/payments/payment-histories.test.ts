@@ -30,8 +30,9 @@ import { ledgerAdds, transferInsert } from "../ledger/transfer.ts";
 import { auditInsert, auditOutcomeInsert } from "../../access/audit/audit-log.ts";
 import { quoteOf } from "./cents.ts";
 import type { Order } from "./orders.ts";
-import { paymentInserts, type PaymentTables } from "./payment-store.ts";
+import { paymentInserts } from "./payment-store.ts";
 import { openPayments, type Payments } from "./open-payments.ts";
+import type { PaymentTables } from "./payment-tables.ts";
 
 type Tables = PaymentTables & LedgerTables;
 

@@ -5,11 +5,38 @@ import { newId } from "../../platform/kernel/ids.ts";
 import type { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CommitUnit, InsertStatement } from "../../platform/storage/commit-queue.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
-import type { PaymentSettings } from "./cents.ts";
-import type { Reversal, ReversalKind, ReversalState, KnownReversal } from "./reversal-follower.ts";
-import { documentFromRow, type DocumentSeries, type IssuedDocument } from "./orders.ts";
+import type { PaymentSettings, Seller } from "./cents.ts";
+import type { Buyer, DocumentSeries, IssuedDocument } from "./orders.ts";
 import type { OrderStore } from "./order-store.ts";
-import type { EventOutcome, PaymentEvent } from "./payment-events.ts";
+import type { PaymentTables, DocumentRow } from "./payment-tables.ts";
+import type { PaymentEvent, ReversalKind, ReversalState, Reversal } from "./stripe-client.ts";
+
+/** A reversal with every report of it. */
+export interface KnownReversal {
+  id: string;
+  kind: ReversalKind;
+  amountCents: number;
+  states: readonly ReversalState[];
+}
+
+/** The outcome of an event. Those that begin with `refused` are logged and change nothing. */
+export type EventOutcome =
+  /** The order's credits count from now on. */
+  | "credited"
+  /** The event was recorded, and balances follow where necessary. */
+  | "noted"
+  /** The event repeated what was known. */
+  | "already"
+  /** The event does not concern this gateway. */
+  | "ignored"
+  | "refused_mode"
+  | "refused_shape"
+  | "refused_session"
+  | "refused_amount"
+  | "refused_currency"
+  | "refused_customer"
+  /** The order was paid by another payment before. */
+  | "refused_second_payment";
 
 /** The reversals of a paid order, and how far its balance and documents have followed them. */
 export interface OrderFacts {
@@ -239,6 +266,20 @@ export class PaymentStore {
   }
 }
 
+const documentFromRow = (row: DocumentRow): IssuedDocument => ({
+  series: row.series as DocumentSeries,
+  number: row.number,
+  orderId: row.order_id,
+  reference: row.reference,
+  workspaceId: row.workspace_id,
+  issuedAtMs: row.issued_at_ms,
+  creditCents: row.credit_cents,
+  feeCents: row.fee_cents,
+  currency: row.currency,
+  seller: (JSON.parse(row.seller) as Seller | null) ?? undefined,
+  buyer: JSON.parse(row.buyer) as Buyer,
+});
+
 const knownReversals = (rows: readonly PaymentTables["payment_claims"][]): KnownReversal[] =>
   [...Map.groupBy(rows, (row) => row.claim_id)].map(([id, reversals]) => ({
     id,
@@ -287,8 +328,7 @@ export const movementInsert: InsertStatement = {
   columns: ["order_id", "step", "workspace_id", "transfer_id", "taken_nano", "at_ms"],
 };
 
-/** The insert of an invoice or credit note. */
-export const documentInsert: InsertStatement = {
+const documentInsert: InsertStatement = {
   name: "payment-document",
   table: "payment_documents",
   columns: [
@@ -324,6 +364,24 @@ export const eventRow = (
   values: [event.id, event.type, orderId, outcome, event.createdAtMs, atMs],
 });
 
+/** Returns the row of an invoice or credit note. */
+export const documentRow = (document: IssuedDocument): Insert => ({
+  statement: documentInsert,
+  values: [
+    document.series,
+    document.number,
+    document.orderId,
+    document.reference,
+    document.workspaceId,
+    document.issuedAtMs,
+    document.creditCents,
+    document.feeCents,
+    document.currency,
+    JSON.stringify(document.seller ?? null),
+    JSON.stringify(document.buyer),
+  ],
+});
+
 /** Returns the row of a reversal in this state. */
 export const reversalRow = (
   { id, state, kind, paymentIntentId, amountCents }: Reversal,
@@ -346,102 +404,4 @@ export function auditRows(
     auditEntry.rowOf({ id, workspaceId, atMs, actor, address: "", action, target, fields: [] }),
     auditOutcome.rowOf({ id, workspaceId, atMs, status: 200, target }),
   ];
-}
-
-/** Rows of payments; `migrations/first-schema/payments.ts` describes them. */
-export interface PaymentTables {
-  payment_customers: {
-    workspace_id: string;
-    live: number;
-    customer_id: string;
-    created_at_ms: number;
-  };
-  payment_orders: OrderRow;
-  payment_receipts: {
-    payment_intent_id: string;
-    order_id: string;
-    workspace_id: string;
-    credited_at_ms: number;
-  };
-  payment_events: {
-    id: string;
-    type: string;
-    order_id: string | null;
-    outcome: string;
-    created_at_ms: number;
-    received_at_ms: number;
-  };
-  payment_claims: {
-    claim_id: string;
-    state: string;
-    kind: string;
-    payment_intent_id: string;
-    amount_cents: number;
-    at_ms: number;
-  };
-  payment_movements: {
-    order_id: string;
-    step: number;
-    workspace_id: string;
-    transfer_id: string;
-    taken_nano: number | bigint;
-    at_ms: number;
-  };
-  payment_documents: DocumentRow;
-  payment_automatic: AutomaticRow;
-  payment_consents: { workspace_id: string; at_ms: number; by_id: string; terms: string };
-  payment_marks: { name: string; value: number };
-}
-
-/** A row of `payment_orders`. */
-export interface OrderRow {
-  id: string;
-  workspace_id: string;
-  live: number;
-  kind: string;
-  state: string;
-  failure: string | null;
-  created_at_ms: number;
-  created_by: string;
-  buyer: string;
-  credit_cents: number;
-  fee_cents: number;
-  currency: string;
-  customer_id: string;
-  payment_method_id: string | null;
-  session_id: string | null;
-  payment_intent_id: string | null;
-  month: string | null;
-  month_sequence: number | null;
-}
-
-/** A row of `payment_documents`. */
-export interface DocumentRow {
-  series: string;
-  number: number;
-  order_id: string;
-  reference: string;
-  workspace_id: string;
-  issued_at_ms: number;
-  credit_cents: number;
-  fee_cents: number;
-  currency: string;
-  seller: string;
-  buyer: string;
-}
-
-/** A row of `payment_automatic`. */
-export interface AutomaticRow {
-  workspace_id: string;
-  live: number;
-  enabled: number;
-  threshold_cents: number;
-  credit_cents: number;
-  monthly_max_cents: number;
-  payment_method_id: string;
-  card: string;
-  consented_at_ms: number;
-  consented_by: string;
-  stopped_at_ms: number | null;
-  stopped_reason: string | null;
 }

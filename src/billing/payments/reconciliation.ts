@@ -1,7 +1,12 @@
 import type { Order } from "./orders.ts";
-import type { PaymentEvent, PaymentEvents } from "./payment-events.ts";
+import type { PaymentEvents } from "./payment-events.ts";
 import type { PaymentBooks } from "./payment-store.ts";
-import { orderKey, type StripeClient, type StripeSession } from "./stripe-client.ts";
+import {
+  orderKey,
+  type StripeClient,
+  type StripeSession,
+  type PaymentEvent,
+} from "./stripe-client.ts";
 import { dayMs, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
 import type { PaidOrders } from "./paid-orders.ts";
 

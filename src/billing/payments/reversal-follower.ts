@@ -1,74 +1,16 @@
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
 import type { Withdrawals } from "../credits/withdrawals.ts";
 import { nanoFromCents, type Quote } from "./cents.ts";
-import {
-  documentValues,
-  seriesOf,
-  creditTransferId,
-  type IssuedDocument,
-  type Order,
-} from "./orders.ts";
+import { seriesOf, creditTransferId, type IssuedDocument, type Order } from "./orders.ts";
 import {
   auditRows,
-  documentInsert,
+  documentRow,
   movementInsert,
   type Insert,
+  type KnownReversal,
   type OrderFacts,
   type PaymentBooks,
 } from "./payment-store.ts";
-
-/** The reason for which a payment's money goes back to its payer. */
-export type ReversalKind = "refund" | "dispute";
-
-/**
- * The strongest state reported of a reversal, in any order: it takes the money (`standing`, or
- * `lost` once a dispute is decided), or it does not (`dropped`: a failed refund, a dispute that was
- * won).
- */
-export type ReversalState = "standing" | "lost" | "dropped";
-
-/** A refund or a dispute of a payment, in one of the states that it has had. */
-export interface Reversal {
-  /** The provider's id. */
-  id: string;
-  kind: ReversalKind;
-  state: ReversalState;
-  paymentIntentId: string;
-  amountCents: number;
-}
-
-const standing = (...statuses: string[]): [string, ReversalState][] =>
-  statuses.map((status) => [status, "standing"]);
-const dropped = (...statuses: string[]): [string, ReversalState][] =>
-  statuses.map((status) => [status, "dropped"]);
-
-/**
- * The statuses that move money: docs.stripe.com/api/refunds/object and
- * docs.stripe.com/api/disputes/object. Inquiries (`warning_*`) do not.
- */
-const states: Readonly<Record<ReversalKind, ReadonlyMap<string, ReversalState>>> = {
-  refund: new Map([
-    ...standing("pending", "requires_action", "succeeded"),
-    ...dropped("failed", "canceled"),
-  ]),
-  dispute: new Map([
-    ...standing("needs_response", "under_review", "appeal_needs_response", "appeal_under_review"),
-    ["lost", "lost"],
-    ...dropped("won", "prevented", "charge_refunded"),
-  ]),
-};
-
-/** Returns the state that a status means; undefined for one that moves no money. */
-export const reversalStateOf = (kind: ReversalKind, status: string): ReversalState | undefined =>
-  states[kind].get(status);
-
-/** A reversal with every report of it. */
-export interface KnownReversal {
-  id: string;
-  kind: ReversalKind;
-  amountCents: number;
-  states: readonly ReversalState[];
-}
 
 /** Returns whether a reversal takes money. */
 const takesMoney = ({ states }: Pick<KnownReversal, "states">): boolean =>
@@ -188,7 +130,7 @@ export class ReversalFollower {
     const { store, settings, clock } = this.books;
     const series = seriesOf("credit_note", order);
     const { id: orderId, workspaceId, currency, buyer } = order;
-    const values = documentValues({
+    const document = documentRow({
       ...part,
       series,
       number: await store.nextNumber(series),
@@ -199,7 +141,7 @@ export class ReversalFollower {
       seller: settings.seller,
       buyer,
     });
-    await this.commits.commit({ inserts: [{ statement: documentInsert, values }], adds: [] });
+    await this.commits.commit({ inserts: [document], adds: [] });
   }
 }
 

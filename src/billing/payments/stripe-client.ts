@@ -2,7 +2,6 @@ import Stripe from "stripe";
 import { z } from "zod";
 import type { PaymentSettings } from "./cents.ts";
 import { PaymentError, type Order } from "./orders.ts";
-import type { PaymentEvent } from "./payment-events.ts";
 
 /** Milliseconds that Stripe may take to answer. */
 const timeoutMs = 20_000;
@@ -341,3 +340,61 @@ export type StripeReversal = z.output<typeof reversalSchema>;
  */
 export const lastFailureOf = ({ last_payment_error: error }: StripePayment): string =>
   [error?.code, error?.decline_code].filter(Boolean).join(": ") || "payment_failed";
+
+/** An event that the payment provider reports. */
+export interface PaymentEvent {
+  /** An `evt_` id. The same event may arrive any number of times. */
+  id: string;
+  type: string;
+  createdAtMs: number;
+  live: boolean;
+  /** Set for events of a connected account, which are ignored. */
+  connectedAccount: string | undefined;
+  object: unknown;
+}
+
+/** The reason for which a payment's money goes back to its payer. */
+export type ReversalKind = "refund" | "dispute";
+
+/**
+ * The strongest state reported of a reversal, in any order: it takes the money (`standing`, or
+ * `lost` once a dispute is decided), or it does not (`dropped`: a failed refund, a dispute that was
+ * won).
+ */
+export type ReversalState = "standing" | "lost" | "dropped";
+
+/** A refund or a dispute of a payment, in one of the states that it has had. */
+export interface Reversal {
+  /** The provider's id. */
+  id: string;
+  kind: ReversalKind;
+  state: ReversalState;
+  paymentIntentId: string;
+  amountCents: number;
+}
+
+const standing = (...statuses: string[]): [string, ReversalState][] =>
+  statuses.map((status) => [status, "standing"]);
+
+const dropped = (...statuses: string[]): [string, ReversalState][] =>
+  statuses.map((status) => [status, "dropped"]);
+
+/**
+ * The statuses that move money: docs.stripe.com/api/refunds/object and
+ * docs.stripe.com/api/disputes/object. Inquiries (`warning_*`) do not.
+ */
+const states: Readonly<Record<ReversalKind, ReadonlyMap<string, ReversalState>>> = {
+  refund: new Map([
+    ...standing("pending", "requires_action", "succeeded"),
+    ...dropped("failed", "canceled"),
+  ]),
+  dispute: new Map([
+    ...standing("needs_response", "under_review", "appeal_needs_response", "appeal_under_review"),
+    ["lost", "lost"],
+    ...dropped("won", "prevented", "charge_refunded"),
+  ]),
+};
+
+/** Returns the state that a status means; undefined for one that moves no money. */
+export const reversalStateOf = (kind: ReversalKind, status: string): ReversalState | undefined =>
+  states[kind].get(status);

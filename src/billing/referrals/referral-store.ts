@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from "kysely";
 import type { PeopleTables } from "../../identity/people/people-tables.ts";
 import { randomBase62 } from "../../platform/kernel/ids.ts";
-import type { PaymentTables } from "../payments/payment-store.ts";
+import type { PaymentTables } from "../payments/payment-tables.ts";
 
 /** The operator's settings for referral credits. */
 export interface ReferralSettings {

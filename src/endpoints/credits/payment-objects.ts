@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { AutomaticTopUp } from "../../billing/payments/automatic-top-ups.ts";
 import { centsFromUsd, quoteOf, usdFromCents, type Quote } from "../../billing/payments/cents.ts";
 import {
   documentId,
@@ -15,6 +14,7 @@ import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+import type { AutomaticTopUp } from "../../billing/payments/automatic-store.ts";
 
 /** The declarations that routes of payments share. */
 export const paymentRoute = {
