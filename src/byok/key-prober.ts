@@ -1,6 +1,7 @@
 import { hourMs, minuteMs, type Clock } from "../platform/kernel/clock.ts";
-import type { ProviderKey, ProviderKeys } from "./provider-keys.ts";
+import type { ProviderKeys } from "./provider-keys.ts";
 import type { ProviderKeyDirectory } from "./provider-key-directory.ts";
+import type { ProviderKey } from "./provider-key.ts";
 
 /**
  * The outcome of a probe; `unknown` where the provider could not be reached, or said nothing about

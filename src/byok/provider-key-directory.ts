@@ -1,4 +1,4 @@
-import type { ProviderKey } from "./provider-keys.ts";
+import type { ProviderKey } from "./provider-key.ts";
 
 /** Keys by provider; those of one provider in the order in which they were created. */
 type KeysByProvider = Map<string, ProviderKey[]>;

@@ -14,7 +14,7 @@ import { withTables } from "../platform/storage/with-tables.ts";
 import { type Byok, type ByokTables, openByok } from "./open-byok.ts";
 import { ProviderKeyEditor, type ProviderKeyReference } from "./provider-key-editor.ts";
 import { ProviderKeyStore } from "./provider-key-store.ts";
-import type { ProviderKey } from "./provider-keys.ts";
+import type { ProviderKey } from "./provider-key.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-byok-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

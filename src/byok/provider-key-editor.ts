@@ -4,9 +4,9 @@ import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
 import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
-import { type Donation, type PauseReason, previewOf, type ProviderKey } from "./provider-keys.ts";
 import type { ProviderKeyDirectory } from "./provider-key-directory.ts";
 import { changesOf, type ProviderKeyStore } from "./provider-key-store.ts";
+import { type PauseReason, type Donation, type ProviderKey, previewOf } from "./provider-key.ts";
 
 /** A key as its own workspace names it. */
 export interface ProviderKeyReference {

@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import type { KeySource, PauseReason, ProviderKey, QuotaReset } from "./provider-keys.ts";
+import type { KeySource, QuotaReset, PauseReason, ProviderKey } from "./provider-key.ts";
 
 /** Returns the fields of a record that a change gave other values. */
 export const changesOf = <Record extends object>(before: Record, after: Record): Partial<Record> =>

@@ -13,7 +13,7 @@ import {
   type SharedKeyUsageOptions,
 } from "./provider-key-usage.ts";
 import { SharedKeyUsage } from "./shared-key-usage.ts";
-import type { ProviderKey } from "./provider-keys.ts";
+import type { ProviderKey } from "./provider-key.ts";
 
 type Channel = SharedKeyUsageOptions["channel"];
 

@@ -2,8 +2,8 @@ import type { Kysely } from "kysely";
 import { RollingSpend } from "../billing/ledger/rolling-spend.ts";
 import { hourMs, type Clock } from "../platform/kernel/clock.ts";
 import type { AddStatement, CommitUnit } from "../platform/storage/commit-queue.ts";
-import { quotaWindowHours, type ProviderKey } from "./provider-keys.ts";
 import type { SharedChannel } from "../platform/shared-state/shared-channel.ts";
+import { type ProviderKey, quotaWindowHours } from "./provider-key.ts";
 
 /** Whose request uses a key: its owner's, or that of a workspace that it is shared with. */
 type KeySourceOfRequest = "own_byok" | "pool";

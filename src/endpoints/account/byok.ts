@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { ProviderKeyReference } from "../../byok/provider-key-editor.ts";
-import { keySources, type ProviderKey, type Quota } from "../../byok/provider-keys.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
@@ -12,6 +11,7 @@ import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText } from "./account-fields.ts";
 import { limitField, limitNano, limitResetField } from "../keys/llm-key-object.ts";
+import { keySources, type Quota, type ProviderKey } from "../../byok/provider-key.ts";
 
 const keyCharactersMin = 8;
 const keyCharactersMax = 4_096;

@@ -2,9 +2,10 @@ import { afterEach, expect, test } from "bun:test";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { routeIn } from "../../../../test/support/in-process.ts";
 import type { KeyUse } from "../../../byok/provider-key-usage.ts";
-import type { ProviderKey, ProviderKeys } from "../../../byok/provider-keys.ts";
+import type { ProviderKeys } from "../../../byok/provider-keys.ts";
 import { OpenedRoutes } from "./opened-routes.ts";
 import type { Candidate } from "../../routing/candidate.ts";
+import type { ProviderKey } from "../../../byok/provider-key.ts";
 
 const key = (sealed: string): ProviderKey => ({
   id: "byok_1",
