@@ -32,12 +32,7 @@ import { loadCredentials } from "../identity/keys/credential-directory.ts";
 import { openPeople, type People } from "../identity/people/open-people.ts";
 import type { PeopleTables } from "../identity/people/people-tables.ts";
 import { UserEditor } from "../identity/people/user-editor.ts";
-import { openPresets, type Presets, type PresetTables } from "../identity/presets/preset-store.ts";
-import {
-  openAliases,
-  type Aliases,
-  type AliasTables,
-} from "../identity/workspaces/workspace-aliases.ts";
+import type { PresetTables } from "../identity/presets/preset-store.ts";
 import { bootstrap } from "../identity/workspaces/bootstrap.ts";
 import { revokeCredentials } from "../identity/workspaces/revoke-credentials.ts";
 import type { Workspace } from "../identity/workspaces/workspace-store.ts";
@@ -49,6 +44,9 @@ import type { AppSettings } from "./settings-of.ts";
 import { scopes } from "../identity/keys/scopes.ts";
 import { type KeyTables, type Keys, openKeys } from "./parts/open-keys.ts";
 import { withTables } from "../platform/storage/with-tables.ts";
+import type { AliasTables } from "../identity/workspaces/alias-store.ts";
+import { type Aliases, openAliases } from "../identity/workspaces/alias-editor.ts";
+import { type Presets, openPresets } from "../identity/presets/preset-editor.ts";
 
 /** All database tables of the account plane. */
 export type AccountTables = KeyTables &

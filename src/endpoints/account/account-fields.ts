@@ -218,6 +218,16 @@ export function truthIn(query: URLSearchParams, param: string): boolean {
 /** The header of answers that contain a secret. */
 export const neverCached = { "cache-control": "no-store" } as const;
 
+/** The declarations that routes of presets and of names share. */
+export const forPresets = {
+  base: "api",
+  counting: "at-door",
+  tag: "Presets",
+  encodeError: encodeContractError,
+} as const;
+export const readsPresets = { managementScope: "read:presets", session: true } as const;
+export const writesPresets = { managementScope: "write:presets", session: true } as const;
+
 /** The declarations that every route for signed-in people shares. */
 export const forSessions = {
   base: "api",

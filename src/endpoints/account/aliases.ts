@@ -2,9 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody, refuseUnknownFields } from "../../http/bodies/check-body.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
-import type { WorkspaceAlias } from "../../identity/workspaces/workspace-aliases.ts";
 import { aliasesMax } from "../../identity/workspaces/alias-editor.ts";
 import { modelsOfAlias } from "../../inference/routing/model-aliases.ts";
 import { findModel, splitShortcuts } from "../../inference/routing/resolve-models.ts";
@@ -20,7 +18,11 @@ import {
   placeFields,
   plainText,
   timeRank,
+  forPresets,
+  readsPresets,
+  writesPresets,
 } from "./account-fields.ts";
+import type { WorkspaceAlias } from "../../identity/workspaces/alias-store.ts";
 
 const nameField = aliasNameSchema.describe(
   "The name that requests send as `model`: letters, digits, dots, colons and dashes, no slash. Kept in lower case.",
@@ -102,22 +104,13 @@ function checkTarget(
   }
 }
 
-const shared = {
-  base: "api",
-  counting: "at-door",
-  tag: "Presets",
-  encodeError: encodeContractError,
-} as const;
-const reads = { managementScope: "read:presets", session: true } as const;
-const writes = { managementScope: "write:presets", session: true } as const;
-
 /** Creates an alias, in force for the very next request that names it. */
 export const createAlias = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "POST",
   idempotent: true,
   path: "/aliases",
-  access: writes,
+  access: writesPresets,
   summary: "Create an alias.",
   description:
     "A name that the workspace's requests may send as `model`, in every dialect. It takes precedence over a name of the operator's, " +
@@ -143,10 +136,10 @@ export const createAlias = defineEndpoint({
 
 /** Lists the aliases of the workspace, newest first. */
 export const listAliases = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "GET",
   path: "/aliases",
-  access: reads,
+  access: readsPresets,
   summary: "List aliases.",
   description:
     "Those of the workspace, newest first; GET /models lists the operator's too. Without limit, returns all; with limit, returns " +
@@ -176,10 +169,10 @@ export const listAliases = defineEndpoint({
 
 /** Shows one alias. */
 export const getAlias = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "GET",
   path: "/aliases/:name",
-  access: reads,
+  access: readsPresets,
   summary: "Show an alias.",
   response: aliasObjectSchema,
   handle: (context, { aliasEditor }: Services) =>
@@ -188,10 +181,10 @@ export const getAlias = defineEndpoint({
 
 /** Changes what an alias means, in force for the very next request that names it. */
 export const changeAlias = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "PATCH",
   path: "/aliases/:name",
-  access: writes,
+  access: writesPresets,
   summary: "Change an alias.",
   bodyBytesMax: accountBodyBytesMax,
   body: z.record(z.string(), z.unknown()),
@@ -209,10 +202,10 @@ export const changeAlias = defineEndpoint({
 
 /** Deletes an alias and frees its name. */
 export const deleteAlias = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "DELETE",
   path: "/aliases/:name",
-  access: writes,
+  access: writesPresets,
   summary: "Delete an alias.",
   response: () => z.object({ deleted: z.literal(true), name: z.string() }),
   async handle(context, { aliasEditor }: Services) {

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
 import { mailOutcomes, type Invitation } from "../../identity/people/links/invitations.ts";
-import { roles, scopesOf } from "../../identity/people/organizations.ts";
 import {
   keysMadeBy,
   revokedKinds,
@@ -41,6 +40,7 @@ import {
   organizationObjectSchema,
 } from "./people-object.ts";
 import { assertNothingLeft } from "../session/own-account.ts";
+import { roles, scopesOf } from "../../identity/people/roles.ts";
 
 const nameSchema = z.object({ name: nameField });
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { NarrowedKey } from "../../identity/keys/management-keys.ts";
 import type { Invitation } from "../../identity/people/links/invitations.ts";
-import { roles, type Member, type Organization } from "../../identity/people/organizations.ts";
+import type { Member, Organization } from "../../identity/people/organizations.ts";
 import type {
   Person,
   SessionCaller,
@@ -10,6 +10,7 @@ import type {
 } from "../../identity/people/sign-in/sessions.ts";
 import type { MadeKeys } from "../../identity/workspaces/revoke-credentials.ts";
 import { planIds, type Workspace } from "../../identity/workspaces/workspace-store.ts";
+import { roles } from "../../identity/people/roles.ts";
 
 const roleField = z.enum(roles);
 

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { checkBody, refuseUnknownFields } from "../../http/bodies/check-body.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import { versionsMax } from "../../identity/presets/preset-store.ts";
 import type { PresetReference } from "../../identity/presets/preset-editor.ts";
@@ -26,7 +25,11 @@ import {
   pageQuery,
   placeFields,
   timeRank,
+  forPresets,
+  readsPresets,
+  writesPresets,
 } from "./account-fields.ts";
+import { isObject } from "../../platform/kernel/json/json-fields.ts";
 
 const fields = z.looseObject({});
 const tokens = z.int().positive();
@@ -131,9 +134,6 @@ const presetChangesSchema = z.object({
     .optional()
     .describe("Merged field by field at the first level; null removes a field."),
 });
-
-const isObject = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function slugOf({ slug }: Body): string {
   if (slugField.safeParse(slug).success) return slug as string;
@@ -262,15 +262,6 @@ const presetVersionObject = ({ createdAtMs, ...version }: PresetVersion) => ({
   created_at: new Date(createdAtMs).toISOString(),
 });
 
-const shared = {
-  base: "api",
-  counting: "at-door",
-  tag: "Presets",
-  encodeError: encodeContractError,
-} as const;
-const reads = { managementScope: "read:presets", session: true } as const;
-const writes = { managementScope: "write:presets", session: true } as const;
-
 const workspaceIdOf = (context: RequestContext<unknown, AccountCaller>): string =>
   context.caller.workspace.id;
 
@@ -293,11 +284,11 @@ const asItCame = {
 
 /** Creates a preset. */
 export const createPreset = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "POST",
   idempotent: true,
   path: "/presets",
-  access: writes,
+  access: writesPresets,
   summary: "Create a preset.",
   description:
     'Requests use it as model: "@preset/<slug>". Settings in a request take precedence over the preset. Unknown fields ' +
@@ -318,10 +309,10 @@ export const createPreset = defineEndpoint({
 
 /** Lists the presets of the workspace, newest first. */
 export const listPresets = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "GET",
   path: "/presets",
-  access: reads,
+  access: readsPresets,
   summary: "List presets.",
   description:
     "Without limit, returns all; with limit, returns next_cursor, to send as cursor for the next page.",
@@ -351,10 +342,10 @@ export const listPresets = defineEndpoint({
 
 /** Shows one preset. */
 export const getPreset = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "GET",
   path: "/presets/:slug",
-  access: reads,
+  access: readsPresets,
   summary: "Show a preset.",
   response: presetObjectSchema,
   handle: (context, deps: Pick<Dependencies, "directory" | "presetEditor">) =>
@@ -363,10 +354,10 @@ export const getPreset = defineEndpoint({
 
 /** Changes some fields of a preset, in force for the very next request that names it. */
 export const changePreset = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "PATCH",
   path: "/presets/:slug",
-  access: writes,
+  access: writesPresets,
   summary: "Change a preset.",
   ...asItCame,
   rawBody: presetChangesSchema,
@@ -383,10 +374,10 @@ export const changePreset = defineEndpoint({
 
 /** Deletes a preset and frees its slug. */
 export const deletePreset = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "DELETE",
   path: "/presets/:slug",
-  access: writes,
+  access: writesPresets,
   summary: "Delete a preset.",
   response: () => z.object({ deleted: z.literal(true), slug: z.string() }),
   async handle(context, { presetEditor }: Pick<Dependencies, "presetEditor">) {
@@ -398,10 +389,10 @@ export const deletePreset = defineEndpoint({
 
 /** Lists the versions of a preset. */
 export const listPresetVersions = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "GET",
   path: "/presets/:slug/versions",
-  access: reads,
+  access: readsPresets,
   summary: "List the versions of a preset.",
   description: `Returns the newest ${versionsMax}, newest first. Each change of a preset creates a version.`,
   response: () => z.object({ object: z.literal("list"), data: z.array(presetVersionSchema()) }),
@@ -415,11 +406,11 @@ export const listPresetVersions = defineEndpoint({
 
 /** Restores a version of a preset. */
 export const restorePresetVersion = defineEndpoint({
-  ...shared,
+  ...forPresets,
   method: "POST",
   idempotent: true,
   path: "/presets/:slug/versions/:version/restore",
-  access: writes,
+  access: writesPresets,
   summary: "Restore a version of a preset.",
   description: "Copies the name, description and configuration of the version into a new version.",
   response: presetObjectSchema,

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { managesPeople, type Role } from "../../identity/people/organizations.ts";
 import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, forSessions, nameField, sessionOf } from "./account-fields.ts";
 import { workspaceObject, workspaceObjectSchema } from "./people-object.ts";
+import { type Role, managesPeople } from "../../identity/people/roles.ts";
 
 /**
  * Returns the workspaces that a user may enter, the personal one first, with their role in each.

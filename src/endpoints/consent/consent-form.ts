@@ -1,4 +1,3 @@
-import { scopesOf, type Role } from "../../identity/people/organizations.ts";
 import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import { coversScope, type Scope } from "../../identity/keys/scopes.ts";
 import type { LimitReset } from "../../identity/keys/llm-key-store.ts";
@@ -11,6 +10,7 @@ import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { withReturn } from "../pages/page-response.ts";
 import { workspacesOf } from "../account/workspace.ts";
 import type { Dependencies } from "../dependencies.ts";
+import { type Role, scopesOf } from "../../identity/people/roles.ts";
 
 /** An app's request, before a person decides. */
 export interface Asked {

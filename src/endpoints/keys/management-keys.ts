@@ -9,7 +9,7 @@ import {
   type AccountCaller,
 } from "../../identity/keys/caller.ts";
 import { managementKeyStatus, type ManagementKey } from "../../identity/keys/management-keys.ts";
-import { scopesOf } from "../../identity/people/organizations.ts";
+import { scopesOf } from "../../identity/people/roles.ts";
 import { coversScope, scopes, type Scope } from "../../identity/keys/scopes.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

@@ -2,11 +2,12 @@ import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
-import { scopes, type Scope } from "../keys/scopes.ts";
 import { workspaceRow, type PlanId, type Workspace } from "../workspaces/workspace-store.ts";
 import type { Invitation, Invitations } from "./links/invitations.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import { hasSecondFactor, secondFactorMissing } from "./sign-in/second-factors.ts";
+import { managesPeople, mayAssign, type Role } from "./roles.ts";
+import { hasOtherOwner, ownersOneAtATime } from "./ownership.ts";
 
 /** The most organisations that one person may own. */
 const ownedMax = 50;
@@ -411,90 +412,3 @@ async function assertOtherOwner(
     "An organisation has an owner. Make another member one first.",
   );
 }
-
-/** Returns whether another member owns the organisation and may sign in. */
-export async function hasOtherOwner(
-  transaction: Transaction<PeopleTables>,
-  { organizationId, userId }: { organizationId: string; userId: string },
-): Promise<boolean> {
-  const other = await transaction
-    .selectFrom("organization_members as member")
-    .innerJoin("users as user", "user.id", "member.user_id")
-    .select("user.id")
-    .where("member.organization_id", "=", organizationId)
-    .where("member.user_id", "!=", userId)
-    .where("member.role", "=", "owner")
-    .where("user.blocked_at_ms", "is", null)
-    .executeTakeFirst();
-  return other !== undefined;
-}
-
-/*
- * Both functions below write a row without changing it. The write locks the row on both engines, so
- * a second transaction, at any gateway, waits for the first and then reads what it left.
- */
-
-/**
- * Serialises transactions that remove operators. Its row exists since the first account was
- * created.
- */
-export async function operatorsOneAtATime(transaction: Transaction<PeopleTables>): Promise<void> {
-  await transaction
-    .updateTable("owner_claims")
-    .set(({ ref }) => ({ id: ref("id") }))
-    .where("id", "=", "owner")
-    .execute();
-}
-
-/** Serialises transactions that change who owns an organisation. */
-export async function ownersOneAtATime(
-  transaction: Transaction<PeopleTables>,
-  organizationId: string,
-): Promise<void> {
-  await transaction
-    .updateTable("organizations")
-    .set(({ ref }) => ({ name: ref("name") }))
-    .where("id", "=", organizationId)
-    .execute();
-}
-
-/** The roles of a user in a workspace. In a personal workspace, its user is `owner`. */
-export const roles = ["owner", "admin", "member"] as const;
-
-/** A role of a member. */
-export type Role = (typeof roles)[number];
-
-/** Returns whether a text from the database names a role. */
-export const isRole = (value: string): value is Role =>
-  (roles as readonly string[]).includes(value);
-
-/**
- * The scopes of members: the contract's consent bundle "Standard". Credentials that the workspace
- * gives to others (management keys, provider keys) and its security are reserved to admins and
- * owners.
- */
-const memberScopes: readonly Scope[] = [
-  "read:llm-keys",
-  "write:llm-keys",
-  "read:presets",
-  "write:presets",
-  "read:credits",
-  "read:analytics",
-  "read:byok",
-  "read:hub",
-  "write:hub",
-  "read:connections",
-  "write:connections",
-  "inference",
-];
-
-/** Returns the scopes of a session in a workspace where its user has this role. */
-export const scopesOf = (role: Role): readonly Scope[] =>
-  role === "member" ? memberScopes : scopes;
-
-/** Returns whether this role may invite people, change their roles and remove them. */
-export const managesPeople = (role: Role): boolean => role !== "member";
-
-/** Returns whether one role may grant or remove another: only owners grant and remove ownership. */
-const mayAssign = (own: Role, other: Role): boolean =>
-  own === "owner" || (own === "admin" && other !== "owner");

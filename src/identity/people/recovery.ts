@@ -2,7 +2,6 @@ import type { Kysely, Transaction } from "kysely";
 import { brand } from "../../platform/kernel/brand.ts";
 import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { newId } from "../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { NamedWindows } from "../../platform/rate-windows/named-windows.ts";
 import type { Mailer } from "../../platform/notify/mailer.ts";
@@ -10,6 +9,7 @@ import type { UserLinks } from "./links/user-links.ts";
 import type { BreachedPasswords } from "./sign-in/breached-passwords.ts";
 import type { PasswordHasher } from "./sign-in/password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
+import { insertPassword } from "./user-store.ts";
 
 /** Lifetimes of a link that was sent, and of one that an operator passes on. */
 const sentLifeMs = hourMs;
@@ -308,27 +308,15 @@ export class Recovery {
     { userId, hash }: { userId: string; hash: string },
   ): Promise<void> {
     const nowMs = this.options.clock.nowMs();
-    const now = new Date(nowMs).toISOString();
     const changed = await transaction
       .updateTable("user_accounts")
-      .set({ password: hash, updated_at: now })
+      .set({ password: hash, updated_at: new Date(nowMs).toISOString() })
       .where("user_id", "=", userId)
       .where("provider_id", "=", "credential")
       .returning("id")
       .executeTakeFirst();
     if (changed !== undefined) return;
-    await transaction
-      .insertInto("user_accounts")
-      .values({
-        id: newId("acct", nowMs),
-        account_id: userId,
-        provider_id: "credential",
-        user_id: userId,
-        password: hash,
-        created_at: now,
-        updated_at: now,
-      })
-      .execute();
+    await insertPassword(transaction, { userId, password: hash, nowMs });
   }
 }
 

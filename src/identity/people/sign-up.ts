@@ -9,6 +9,7 @@ import type { OwnerClaim } from "./links/owner-claim.ts";
 import type { BreachedPasswords } from "./sign-in/breached-passwords.ts";
 import type { PasswordHasher } from "./sign-in/password-hasher.ts";
 import type { PeopleTables } from "./people-tables.ts";
+import { insertPassword } from "./user-store.ts";
 
 /** The people who may create an account: no one, holders of an invitation, or everyone. */
 export type SignUpPolicy = "closed" | "invitation" | "open";
@@ -246,18 +247,7 @@ export class SignUp {
         last_signed_in_at_ms: null,
       })
       .execute();
-    await transaction
-      .insertInto("user_accounts")
-      .values({
-        id: newId("acct", nowMs),
-        account_id: userId,
-        provider_id: "credential",
-        user_id: userId,
-        password,
-        created_at: now,
-        updated_at: now,
-      })
-      .execute();
+    await insertPassword(transaction, { userId, password, nowMs });
   }
 
   private newWorkspace(userId: string, nowMs: number): Workspace {

@@ -4,10 +4,10 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { Workspace } from "../workspaces/workspace-store.ts";
-import { hasOtherOwner, operatorsOneAtATime, ownersOneAtATime } from "./organizations.ts";
 import type { SessionStore } from "./sign-in/session-store.ts";
 import type { PeopleTables } from "./people-tables.ts";
 import type { UserRecord, UserStore } from "./user-store.ts";
+import { hasOtherOwner, operatorsOneAtATime, ownersOneAtATime } from "./ownership.ts";
 
 /** The fields of a user that operators may change. */
 export interface UserChanges {

@@ -1,5 +1,6 @@
-import { sql, type Kysely } from "kysely";
+import { sql, type Kysely, type Transaction } from "kysely";
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { newId } from "../../platform/kernel/ids.ts";
 import type { PeopleTables } from "./people-tables.ts";
 
 /** A user as operators see one. Times are in milliseconds. */
@@ -369,3 +370,23 @@ const fromRow = (row: Row): UserRecord => ({
   lastSignedInAtMs: row.last_signed_in_at_ms,
   workspaceId: row.workspace_id,
 });
+
+/** Stores the password of a user who had none. */
+export async function insertPassword(
+  transaction: Transaction<PeopleTables>,
+  { userId, password, nowMs }: { userId: string; password: string; nowMs: number },
+): Promise<void> {
+  const now = new Date(nowMs).toISOString();
+  await transaction
+    .insertInto("user_accounts")
+    .values({
+      id: newId("acct", nowMs),
+      account_id: userId,
+      provider_id: "credential",
+      user_id: userId,
+      password,
+      created_at: now,
+      updated_at: now,
+    })
+    .execute();
+}

@@ -1,3 +1,4 @@
+import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -11,8 +12,9 @@ import {
   type PresetChanges,
   type PresetVersion,
 } from "./preset.ts";
-import type { PresetDirectory } from "./preset-directory.ts";
-import type { PresetStore } from "./preset-store.ts";
+import { PresetDirectory } from "./preset-directory.ts";
+import { PresetStore, type PresetTables } from "./preset-store.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** A preset as its own workspace names it. */
 export interface PresetReference {
@@ -139,4 +141,18 @@ export class PresetEditor {
       this.directory.remove(reference);
     });
   }
+}
+
+/** The presets of all workspaces in memory, and their editor. */
+export interface Presets {
+  presets: PresetDirectory;
+  presetEditor: PresetEditor;
+}
+
+/** Loads every preset into memory. */
+export async function openPresets(database: Kysely<PresetTables>, clock: Clock): Promise<Presets> {
+  const store = new PresetStore(withTables(database));
+  const presets = new PresetDirectory();
+  for (const preset of await store.loadAll()) presets.put(preset);
+  return { presets, presetEditor: new PresetEditor({ store, directory: presets, clock }) };
 }

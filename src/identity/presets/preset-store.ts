@@ -1,9 +1,5 @@
 import type { Kysely } from "kysely";
-import type { Clock } from "../../platform/kernel/clock.ts";
 import type { Preset, PresetConfig, PresetVersion } from "./preset.ts";
-import { PresetDirectory } from "./preset-directory.ts";
-import { PresetEditor } from "./preset-editor.ts";
-import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** Rows of presets. */
 export interface PresetTables {
@@ -170,17 +166,3 @@ const versionRow = (
   author,
   created_at_ms: updatedAtMs,
 });
-
-/** The presets of all workspaces in memory, and their editor. */
-export interface Presets {
-  presets: PresetDirectory;
-  presetEditor: PresetEditor;
-}
-
-/** Loads every preset into memory. */
-export async function openPresets(database: Kysely<PresetTables>, clock: Clock): Promise<Presets> {
-  const store = new PresetStore(withTables(database));
-  const presets = new PresetDirectory();
-  for (const preset of await store.loadAll()) presets.put(preset);
-  return { presets, presetEditor: new PresetEditor({ store, directory: presets, clock }) };
-}

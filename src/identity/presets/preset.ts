@@ -5,7 +5,7 @@ import {
   scanMembers,
 } from "../../platform/kernel/json/json-members.ts";
 import type { PresetSettings } from "../../platform/kernel/models/preset-settings.ts";
-import type { PresetDirectory } from "./preset-directory.ts";
+import { isObject } from "../../platform/kernel/json/json-fields.ts";
 
 /** A JSON object whose fields were checked on input. */
 export type JsonFields = Readonly<Record<string, unknown>>;
@@ -221,7 +221,7 @@ function memberText(text: string, name: string): string | undefined {
  * for a slug that the workspace lacks.
  */
 export function usePreset(
-  presets: Pick<PresetDirectory, "resolvePreset">,
+  presets: { resolvePreset(workspaceId: string, slug: string): Preset | undefined },
   request: PresetRequest & { workspaceId: string },
 ): { text: string; body: JsonFields; preset?: Preset } {
   const { workspaceId, text, body } = request;
@@ -246,10 +246,7 @@ const isAbsent = (value: unknown): value is null | undefined =>
   value === null || value === undefined;
 
 /** Returns a plain object; undefined for anything else. */
-const asFields = (value: unknown): JsonFields | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as JsonFields)
-    : undefined;
+const asFields = (value: unknown): JsonFields | undefined => (isObject(value) ? value : undefined);
 
 const asNames = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) && value.every((entry) => typeof entry === "string")

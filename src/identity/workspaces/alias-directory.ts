@@ -1,5 +1,5 @@
 import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
-import type { WorkspaceAlias, AliasReference } from "./workspace-aliases.ts";
+import type { AliasReference, WorkspaceAlias } from "./alias-store.ts";
 
 /** The aliases of a workspace, by name; replaced as a whole, never changed in place. */
 type AliasesByName = ReadonlyMap<string, WorkspaceAlias>;

@@ -1,12 +1,18 @@
+import type { Kysely } from "kysely";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
-import type { AliasStore } from "./alias-store.ts";
-import type { AliasDirectory } from "./alias-directory.ts";
-import type { WorkspaceAlias, AliasReference } from "./workspace-aliases.ts";
+import {
+  AliasStore,
+  type AliasReference,
+  type WorkspaceAlias,
+  type AliasTables,
+} from "./alias-store.ts";
+import { AliasDirectory } from "./alias-directory.ts";
+import { withTables } from "../../platform/storage/with-tables.ts";
 
 /** The most aliases of one workspace: every gateway keeps them in memory. */
 export const aliasesMax = 200;
@@ -102,4 +108,19 @@ export class AliasEditor {
       this.directory.remove(reference);
     });
   }
+}
+
+/** The aliases of all workspaces in memory, and their editor. */
+export interface Aliases {
+  aliases: AliasDirectory;
+  aliasEditor: AliasEditor;
+}
+
+/** Loads every alias into memory. */
+export async function openAliases(database: Kysely<AliasTables>, clock: Clock): Promise<Aliases> {
+  const store = new AliasStore(withTables(database));
+  const aliases = new AliasDirectory();
+  const stored = Map.groupBy(await store.list(), ({ workspaceId }) => workspaceId);
+  for (const [workspaceId, each] of stored) aliases.replaceWorkspace(workspaceId, each);
+  return { aliases, aliasEditor: new AliasEditor({ store, directory: aliases, clock }) };
 }

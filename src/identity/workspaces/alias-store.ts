@@ -1,6 +1,31 @@
 import type { Kysely } from "kysely";
 import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
-import type { WorkspaceAlias, AliasReference, AliasTables } from "./workspace-aliases.ts";
+
+/** A name of a workspace's own for a model, or for several. */
+export interface WorkspaceAlias {
+  workspaceId: string;
+  /** In lower case; unique within its workspace; never changes. */
+  name: string;
+  target: AliasTarget;
+  description: string | null;
+  createdAtMs: number;
+  updatedAtMs: number;
+}
+
+/** An alias as its own workspace names it. */
+export type AliasReference = Pick<WorkspaceAlias, "workspaceId" | "name">;
+
+/** Rows of workspaces' aliases. */
+export interface AliasTables {
+  workspace_aliases: {
+    workspace_id: string;
+    name: string;
+    target: string;
+    description: string | null;
+    created_at_ms: number;
+    updated_at_ms: number;
+  };
+}
 
 /** Stores workspaces' aliases. */
 export class AliasStore {

@@ -2,7 +2,7 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { PrivacyDirectory } from "./privacy-directory.ts";
-import type { PrivacyStore } from "./privacy-store.ts";
+import type { PrivacyStore, PrivacyOwner } from "./privacy-store.ts";
 import type { Privacy } from "./privacy.ts";
 
 /** Changes to the settings. Absent fields stay as they are. */
@@ -10,12 +10,6 @@ type PrivacyChanges = Partial<Omit<Privacy, "contentsSinceMs">> & {
   /** Whether prompts and answers are kept from now on. */
   keepsContents?: boolean | undefined;
 };
-
-/** The owner of the settings: a workspace, or one of its keys. */
-export interface PrivacyOwner {
-  workspaceId: string;
-  ownerId: string;
-}
 
 /**
  * Changes what workspaces and keys require of providers. A change is in force when it is answered.

@@ -1,6 +1,11 @@
 import type { Kysely } from "kysely";
 import { type Privacy, noPrivacy } from "./privacy.ts";
-import type { PrivacyOwner } from "./privacy-editor.ts";
+
+/** The owner of the settings: a workspace, or one of its keys. */
+export interface PrivacyOwner {
+  workspaceId: string;
+  ownerId: string;
+}
 
 /** Rows of privacy settings. */
 export interface PrivacyTables {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { coversScope } from "../../../src/identity/keys/scopes.ts";
-import { scopesOf } from "../../../src/identity/people/organizations.ts";
+import { scopesOf } from "../../../src/identity/people/roles.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { isNightly } from "../../support/nightly.ts";

@@ -31,7 +31,7 @@ import {
 import { ManagementKeyEditor } from "../../../src/identity/keys/management-key-editor.ts";
 import { coversScope, type Scope } from "../../../src/identity/keys/scopes.ts";
 import { createSecretHasher } from "../../../src/identity/keys/secret-hasher.ts";
-import { scopesOf } from "../../../src/identity/people/organizations.ts";
+import { scopesOf } from "../../../src/identity/people/roles.ts";
 import {
   WorkspaceStore,
   type WorkspaceTables,

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { coversScope, scopes, type Scope } from "../../../src/identity/keys/scopes.ts";
-import { roles, scopesOf } from "../../../src/identity/people/organizations.ts";
 import { endpoints } from "../../../src/endpoints/index.ts";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { at } from "./at.ts";
 import { bootstrapWith } from "./bootstrap-with.ts";
 import { contract, type ContractRow } from "./credential-contract.ts";
 import { seedStorage, type SeededStorage } from "./seed-storage.ts";
+import { roles, scopesOf } from "../../../src/identity/people/roles.ts";
 
 const workspaceId = "ws_scope_matrix";
 const secretOf = (scope: Scope): string =>

@@ -3,8 +3,9 @@ import { dayMs } from "../../../platform/kernel/clock.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../../platform/kernel/ids.ts";
 import { type LinkParts, newOneTimeToken } from "./one-time-links.ts";
-import { ownersOneAtATime, type Role } from "../organizations.ts";
+import { ownersOneAtATime } from "../ownership.ts";
 import type { PeopleTables } from "../people-tables.ts";
+import type { Role } from "../roles.ts";
 
 const invitationDays = 7;
 /** The most open invitations of one organisation. */

@@ -2,10 +2,10 @@ import { timingSafeEqual } from "node:crypto";
 import type { Kysely } from "kysely";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Workspace } from "../../workspaces/workspace-store.ts";
-import { isRole, scopesOf } from "../organizations.ts";
 import type { PeopleTables } from "../people-tables.ts";
 import { hasSecondFactor, secondFactorMissing } from "./second-factors.ts";
 import { type SessionCaller, workspaceHeader } from "./sessions.ts";
+import { isRole, scopesOf } from "../roles.ts";
 
 const decoded = (value: string): string | undefined => {
   try {

@@ -1,7 +1,7 @@
 import { brand } from "../../../platform/kernel/brand.ts";
 import type { Scope } from "../../keys/scopes.ts";
 import type { Workspace } from "../../workspaces/workspace-store.ts";
-import type { Role } from "../organizations.ts";
+import type { Role } from "../roles.ts";
 
 /** A user, in the form in which the API shows one. */
 export interface Person {
