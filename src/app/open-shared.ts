@@ -10,7 +10,6 @@ import type { CredentialDirectory } from "../identity/keys/credential-directory.
 import type { SessionPlace, SharedPlaces } from "../inference/routing/sticky-sessions.ts";
 import {
   type AnswerCache,
-  type KeptAnswer,
   openAnswerCache,
 } from "../inference/surfaces/embeddings/answer-cache.ts";
 import type { SmokePort } from "../insights/health/smoke-tests.ts";
@@ -34,6 +33,7 @@ import type { Logger } from "../platform/telemetry/logger.ts";
 import type { AppSettings } from "./settings-of.ts";
 import type { Account, AccountTables } from "./open-account.ts";
 import { type ChangeTables, type SharedChanges, openSharedChanges } from "./shared-changes.ts";
+import type { KeptAnswer } from "../inference/surfaces/embeddings/memory-answer-store.ts";
 
 /** The most bytes of answers that several gateways store together. */
 const sharedAnswerBytesMax = 256 * 1024 * 1024;

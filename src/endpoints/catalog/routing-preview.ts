@@ -6,7 +6,7 @@ import { routePricing } from "../../inference/catalog/model-object.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { CredentialChoice } from "../../inference/pipeline/credentials/credential-choice.ts";
 import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
-import type { Candidate, ProviderFilter } from "../../inference/routing/candidate.ts";
+import type { Candidate } from "../../inference/routing/candidate.ts";
 import { planRoute } from "../../inference/routing/plan-route.ts";
 import { withPrivacy } from "../../inference/pipeline/plan-call.ts";
 import { brand } from "../../platform/kernel/brand.ts";
@@ -14,6 +14,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { modelByEncodedId } from "./models.ts";
 import { routeHealth, catalogEndpoint, subRoute, type Telling } from "./sub-route.ts";
+import type { ProviderFilter } from "../../inference/routing/provider-preferences.ts";
 
 const healthSchema = lazily(() =>
   z.object({

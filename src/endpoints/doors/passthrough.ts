@@ -20,13 +20,13 @@ import {
   passedTarget,
   shownHeaders,
 } from "../../inference/pipeline/passthrough/passthrough-route.ts";
-import type { UpstreamResponse } from "../../inference/upstream/exchange.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdText } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { inferenceBodyBytesMax } from "../inference/read-call.ts";
 import { customerHeaderOf } from "../inference/request-names.ts";
+import type { UpstreamResponse } from "../../inference/upstream/response-parser.ts";
 
 /** Refuses keys that were not made for other routes than the gateway's own. */
 function assertMayPass({ key }: LlmKeyCaller): void {

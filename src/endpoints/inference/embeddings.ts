@@ -8,7 +8,6 @@ import { checkTrace, modelFor } from "../../inference/pipeline/plan-call.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import { recordCached } from "../../inference/pipeline/settle.ts";
 import {
-  type KeptAnswer,
   cacheKeyOf,
   readCachePolicy,
   keptAnswerOf,
@@ -46,6 +45,7 @@ import {
   type Counted,
   type SurfaceBody,
 } from "./read-call.ts";
+import type { KeptAnswer } from "../../inference/surfaces/embeddings/memory-answer-store.ts";
 
 const names = {
   names: { ...unreachable, bad_request: "invalid_request_error" },

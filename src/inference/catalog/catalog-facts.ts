@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { z } from "zod";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
+import { surfaces } from "../providers/provider-definition.ts";
 
 /** USD per million tokens as decimal text, exact to the millionth of a dollar. */
 const usdPerMillion = z
@@ -51,18 +52,7 @@ const factRowSchema = z.lazy(() =>
     provider: z.string(),
     upstream: z.string(),
     name: z.string(),
-    surface: z.enum([
-      "chat",
-      "embeddings",
-      "rerank",
-      "moderations",
-      "decisions",
-      "documents",
-      "images",
-      "transcriptions",
-      "speech",
-      "realtime",
-    ]),
+    surface: z.enum(surfaces),
     /** Tokens; absent where the source names none. */
     context: z.int().positive().optional(),
     max_output: z.int().positive().optional(),

@@ -45,9 +45,9 @@ import { withoutKnownSeals, withoutRefusedSeals } from "./refused-seals.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { routingTrail } from "./plan-call.ts";
 import { recordFailed, settle, type Settled, type Settlement, withAnswer } from "./settle.ts";
-import type { UpstreamResponse } from "../upstream/exchange.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { AbortScope } from "../upstream/abort-scope.ts";
+import type { UpstreamResponse } from "../upstream/response-parser.ts";
 
 /**
  * Runs an inference request: plans it, takes its hold, attempts one candidate after another until

@@ -31,12 +31,11 @@ import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/mo
 import { chatDialectOf } from "./adapt.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import { namesIds, withScopedIds } from "../dialects/shared/end-user-ids.ts";
-import { prefixName } from "../routing/affinity.ts";
+import { prefixName, type Session } from "../routing/affinity.ts";
 import type { HealthWindows } from "../routing/health/health-windows.ts";
 import {
   isAtPlace,
   isSamePlace,
-  type Session,
   type SessionPlace,
   type StickySessions,
 } from "../routing/sticky-sessions.ts";

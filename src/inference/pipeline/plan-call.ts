@@ -6,16 +6,10 @@ import { CredentialChoice } from "./credentials/credential-choice.ts";
 import type { Execution, InferenceDependencies } from "./execution.ts";
 import type { GenerationDetail } from "../../insights/generation-record.ts";
 import { namedSession, type InferenceCall } from "./inference-call.ts";
-import { Affinity } from "../routing/affinity.ts";
-import {
-  type Candidate,
-  type LeftOut,
-  type ProviderFilter,
-  notServable,
-  unservedRules,
-} from "../routing/candidate.ts";
+import { Affinity, type Session } from "../routing/affinity.ts";
+import { type Candidate, type LeftOut, notServable, unservedRules } from "../routing/candidate.ts";
 import { planRoute, type PlanFacts, type RoutePlan } from "../routing/plan-route.ts";
-import { providerFilter } from "../routing/provider-preferences.ts";
+import { providerFilter, type ProviderFilter } from "../routing/provider-preferences.ts";
 import { needsOf } from "../dialects/shared/requirements.ts";
 import type { AliasFacts } from "../routing/model-aliases.ts";
 import {
@@ -25,7 +19,6 @@ import {
   resolveModel,
   type ResolvedModel,
 } from "../routing/resolve-models.ts";
-import type { Session } from "../routing/sticky-sessions.ts";
 import { unpricedError, withoutUnpriced, type Unpriced } from "./unpriced-extras.ts";
 import { noPrivacy, type Privacy } from "../../identity/workspaces/privacy.ts";
 

@@ -10,8 +10,8 @@ import {
   type UpstreamRoute,
 } from "../catalog/model.ts";
 import { countPath, endpointPath, sendableDialects } from "../providers/endpoint.ts";
-import { createSigner } from "../upstream/signing/create-signer.ts";
-import { postFormThrough, type RequestSigner } from "../upstream/signing/request-signer.ts";
+import { createSigner, postFormThrough } from "../upstream/signing/create-signer.ts";
+import type { RequestSigner } from "../upstream/signing/request-signer.ts";
 import {
   upstreamTarget,
   type UpstreamClient,

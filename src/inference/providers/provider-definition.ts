@@ -4,17 +4,21 @@ import type { DialectDeviations, RefusedParameters } from "../dialects/dialect.t
 export type { RefusedParameters };
 
 /** Inference surfaces that a model is served on. */
-export type Surface =
-  | "chat"
-  | "embeddings"
-  | "rerank"
-  | "moderations"
-  | "decisions"
-  | "documents"
-  | "images"
-  | "transcriptions"
-  | "speech"
-  | "realtime";
+export const surfaces = [
+  "chat",
+  "embeddings",
+  "rerank",
+  "moderations",
+  "decisions",
+  "documents",
+  "images",
+  "transcriptions",
+  "speech",
+  "realtime",
+] as const;
+
+/** One of `surfaces`. */
+export type Surface = (typeof surfaces)[number];
 
 /** Wire formats of upstreams. */
 export type UpstreamDialect =

@@ -1,4 +1,10 @@
-import type { Session } from "./sticky-sessions.ts";
+/** A session of a workspace's callers: requests that are best served by one provider. */
+export interface Session {
+  workspaceId: string;
+  id: string;
+  /** The field or header that names it; absent for `session_id`. */
+  by?: string;
+}
 
 /** The name of sessions that no client names. */
 export const prefixName = "cached prefix";

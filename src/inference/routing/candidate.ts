@@ -14,8 +14,8 @@ import {
   type CatalogModel,
   type UpstreamRoute,
 } from "../catalog/model.ts";
-import type { Cutoff, HealthWindows, ProviderWindows } from "./health/health-windows.ts";
-import type { SortKey } from "./provider-preferences.ts";
+import type { HealthWindows, ProviderWindows } from "./health/health-windows.ts";
+import type { ProviderFilter } from "./provider-preferences.ts";
 import type { RequestNeeds } from "../canonical/request.ts";
 import type { Affinity } from "./affinity.ts";
 
@@ -78,37 +78,6 @@ export interface RoutingRequest {
   affinity?: Affinity | undefined;
   /** Returns the pictures and sound of the request, by which prices of routes are compared. */
   mediaAt?: ((route: UpstreamRoute) => MediaUse) | undefined;
-}
-
-/** A request's preferences among providers, with those of its suffix and headers merged in. */
-export interface ProviderFilter {
-  order?: readonly string[] | undefined;
-  /** Whether the providers that `order` does not name are backups that the caller rules out. */
-  onlyOrdered?: boolean | undefined;
-  only?: readonly string[] | undefined;
-  ignore?: readonly string[] | undefined;
-  /** Providers that the caller's workspace or key excludes from all its requests. */
-  blocked?: readonly string[] | undefined;
-  allowFallbacks: boolean;
-  sort?: SortKey | undefined;
-  /** `none` sorts the routes of all models together. */
-  partition: "model" | "none";
-  maxPromptPicoUsd?: bigint | undefined;
-  maxCompletionPicoUsd?: bigint | undefined;
-  /** Of one picture at the size and quality that were asked for, and of a request by itself. */
-  maxImagePicoUsd?: bigint | undefined;
-  maxRequestPicoUsd?: bigint | undefined;
-  quantizations?: readonly string[] | undefined;
-  zdr?: boolean | undefined;
-  denyDataCollection?: boolean | undefined;
-  distillableText?: boolean | undefined;
-  requireParameters?: boolean | undefined;
-  requireParams?: readonly string[] | undefined;
-  minContext?: number | undefined;
-  /** Tokens per second. A route below any of these bounds moves to the end. */
-  minThroughput?: readonly Cutoff[] | undefined;
-  /** Milliseconds to the first token. A route above any of these bounds moves to the end. */
-  maxLatencyMs?: readonly Cutoff[] | undefined;
 }
 
 /**

@@ -12,7 +12,6 @@ import {
 } from "../catalog/model.ts";
 import {
   type Candidate,
-  type ProviderFilter,
   type RoutingRequest,
   type PlannedCandidate,
   type LeftOut,
@@ -20,6 +19,7 @@ import {
   supports,
 } from "./candidate.ts";
 import { barring, type HealthMoment, type BarringState } from "./health/health-windows.ts";
+import type { ProviderFilter } from "./provider-preferences.ts";
 
 /**
  * A hard rule: a route that fails it cannot serve. Pure. `applies` lets most requests skip most

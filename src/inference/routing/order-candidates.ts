@@ -1,11 +1,5 @@
 import type { CatalogModel, RouterPool } from "../catalog/model.ts";
-import {
-  type LeftOut,
-  type RoutingRequest,
-  type PlannedCandidate,
-  type ProviderFilter,
-  permits,
-} from "./candidate.ts";
+import { type LeftOut, type RoutingRequest, type PlannedCandidate, permits } from "./candidate.ts";
 import { sift } from "./filters.ts";
 import type { HealthMoment } from "./health/health-windows.ts";
 import {
@@ -16,6 +10,7 @@ import {
   type OrderPolicy,
 } from "./order-policies.ts";
 import type { ContentKind, RequestNeeds } from "../canonical/request.ts";
+import type { ProviderFilter } from "./provider-preferences.ts";
 
 /** The inputs of ordering. */
 interface Ordering {

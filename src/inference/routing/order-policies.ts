@@ -1,5 +1,6 @@
-import { type ProviderFilter, type PlannedCandidate, namesProvider } from "./candidate.ts";
+import { type PlannedCandidate, namesProvider } from "./candidate.ts";
 import type { HealthMoment } from "./health/health-windows.ts";
+import type { ProviderFilter } from "./provider-preferences.ts";
 
 /** The facts that order policies look at, beside the candidates. */
 export interface OrderFacts {

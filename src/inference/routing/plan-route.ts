@@ -14,8 +14,8 @@ import {
 import { routeRules, leaveOutUnwell, siftEach, type RouteRule } from "./filters.ts";
 import type { HealthMoment } from "./health/health-windows.ts";
 import { orderCandidates, cutsShort } from "./order-candidates.ts";
-import { type Affinity, prefixName } from "./affinity.ts";
-import { drawOfSession, isAtPlace, type Session, type StickySessions } from "./sticky-sessions.ts";
+import { type Affinity, prefixName, type Session } from "./affinity.ts";
+import { drawOfSession, isAtPlace, type StickySessions } from "./sticky-sessions.ts";
 
 /**
  * The candidates in the order in which they are tried, and the routes that were left out, with the

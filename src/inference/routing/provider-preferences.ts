@@ -2,7 +2,6 @@ import { z } from "zod";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { problemIn, problemText } from "../../platform/kernel/schema-problems.ts";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
-import type { ProviderFilter } from "./candidate.ts";
 import type { Cutoff } from "./health/health-windows.ts";
 
 const slugs = z.array(z.string().min(1));
@@ -184,4 +183,35 @@ function checkPreferences(value: unknown): ProviderPreferences {
     issue === undefined ? { path: [], message: "not valid" } : problemIn(issue);
   const param = `provider${path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("")}`;
   throw new GatewayError("bad_request", `${param}: ${message}`, { param });
+}
+
+/** A request's preferences among providers, with those of its suffix and headers merged in. */
+export interface ProviderFilter {
+  order?: readonly string[] | undefined;
+  /** Whether the providers that `order` does not name are backups that the caller rules out. */
+  onlyOrdered?: boolean | undefined;
+  only?: readonly string[] | undefined;
+  ignore?: readonly string[] | undefined;
+  /** Providers that the caller's workspace or key excludes from all its requests. */
+  blocked?: readonly string[] | undefined;
+  allowFallbacks: boolean;
+  sort?: SortKey | undefined;
+  /** `none` sorts the routes of all models together. */
+  partition: "model" | "none";
+  maxPromptPicoUsd?: bigint | undefined;
+  maxCompletionPicoUsd?: bigint | undefined;
+  /** Of one picture at the size and quality that were asked for, and of a request by itself. */
+  maxImagePicoUsd?: bigint | undefined;
+  maxRequestPicoUsd?: bigint | undefined;
+  quantizations?: readonly string[] | undefined;
+  zdr?: boolean | undefined;
+  denyDataCollection?: boolean | undefined;
+  distillableText?: boolean | undefined;
+  requireParameters?: boolean | undefined;
+  requireParams?: readonly string[] | undefined;
+  minContext?: number | undefined;
+  /** Tokens per second. A route below any of these bounds moves to the end. */
+  minThroughput?: readonly Cutoff[] | undefined;
+  /** Milliseconds to the first token. A route above any of these bounds moves to the end. */
+  maxLatencyMs?: readonly Cutoff[] | undefined;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { withinTime } from "../../platform/kernel/time/within-time.ts";
 import type { Candidate } from "./candidate.ts";
+import type { Session } from "./affinity.ts";
 
 /**
  * The most sessions that are remembered at once. Beyond it, the one without requests for longest is
@@ -176,14 +177,6 @@ export const isSamePlace = (left: SessionPlace, right: SessionPlace): boolean =>
 /** Returns whether a candidate of the requested model is where a session was last served. */
 export const isAtPlace = ({ model, route, modelIndex }: Candidate, place: SessionPlace): boolean =>
   modelIndex === 0 && route.provider.id === place.provider && model.id === place.model;
-
-/** A session of a workspace's callers: requests that are best served by one provider. */
-export interface Session {
-  workspaceId: string;
-  id: string;
-  /** The field or header that names it; absent for `session_id`. */
-  by?: string;
-}
 
 /** The place where a session was last served. */
 export interface SessionPlace {

@@ -15,7 +15,29 @@ export const isObject = (value: unknown): value is Fields =>
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? value : undefined;
 
-const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
+/** Returns whether a field counts as not sent. */
+export const isAbsent = (value: unknown): boolean =>
+  value === undefined || value === null || value === "";
+
+/** Returns the refusal of a field. */
+export const refusal = (param: string, message: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${message}`, { param });
+
+/** Returns the text of a field; undefined where it is absent. Throws `bad_request`. */
+export function textIn(body: Fields, name: string): string | undefined {
+  const value = body[name];
+  if (isAbsent(value)) return undefined;
+  if (typeof value === "string") return value;
+  throw refusal(name, "must be a string.");
+}
+
+/** Returns a flag, which forms write as text; false where it is absent. Throws `bad_request`. */
+export function flagIn(body: Fields, name: string): boolean {
+  const value = body[name];
+  if (isAbsent(value) || value === false || value === "false") return false;
+  if (value === true || value === "true") return true;
+  throw refusal(name, "must be true or false.");
+}
 
 /** Throws `missing_required_fields` that names every one of these fields that the body lacks. */
 export function requireFields(body: Fields, names: readonly string[]): void {

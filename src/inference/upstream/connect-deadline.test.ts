@@ -5,8 +5,8 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { type Clock, systemClock } from "../../platform/kernel/clock.ts";
 import { ProxyRules } from "../../platform/kernel/network/proxy-rules.ts";
 import { AbortScope } from "./abort-scope.ts";
-import type { UpstreamResponse } from "./exchange.ts";
 import { UpstreamClient, upstreamTarget } from "./upstream-client.ts";
+import type { UpstreamResponse } from "./response-parser.ts";
 
 const authority = createAuthority();
 const ends: (() => unknown)[] = [];

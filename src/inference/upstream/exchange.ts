@@ -1,7 +1,13 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { DeadlineWatch, Watched } from "./deadline-watch.ts";
 import type { Connection, ExchangeListener, WireRequest } from "./connection.ts";
-import { decodedResponse, type ResponseHead } from "./response-parser.ts";
+import {
+  decodedResponse,
+  type ResponseHead,
+  type PieceReader,
+  type UpstreamResponse,
+  type Waiter,
+} from "./response-parser.ts";
 import type { ExchangeTie } from "./abort-scope.ts";
 import { UpstreamFailure, type TransportFault } from "./upstream-failure.ts";
 
@@ -40,14 +46,6 @@ interface Piece {
 
 const viewOf = ({ bytes, start, end }: Piece): Uint8Array =>
   start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
-
-interface Waiter<T> {
-  resolve(value: T): void;
-  reject(failure: UpstreamFailure): void;
-}
-
-/** Receives the next bytes of a body, its end, or the failure that ended it. */
-export type PieceReader = Waiter<Uint8Array | undefined>;
 
 /** The part of a connection that an exchange uses. */
 export type ExchangeConnection = Pick<
@@ -326,33 +324,4 @@ export class Exchange implements ExchangeListener, Watched, UpstreamResponse {
     this.connection.destroy();
     this.onFailure(new UpstreamFailure(fault, message, { sent: true }));
   }
-}
-
-/** An answer whose body is still to be read. Every answer has to be read to its end or aborted. */
-export interface UpstreamResponse {
-  readonly status: number;
-  readonly headers: ResponseHead["headers"];
-  /**
-   * Returns the next piece of the decoded body; undefined at its end. Rejects with an
-   * `UpstreamFailure`. A piece that has arrived is returned without a promise, since streams ask
-   * once for each event.
-   */
-  next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
-  /**
-   * Passes the next piece to a reader as soon as the socket has it, where `next` would return a
-   * promise. Returns false where nothing has to be waited for.
-   */
-  tellNext?(reader: PieceReader): boolean;
-  /**
-   * Returns the whole decoded body as text where all of it has arrived; undefined leaves it to
-   * `readText`.
-   */
-  takeText?(limitBytes: number): string | undefined;
-  /** Reads the whole decoded body as text. Rejects with an `UpstreamFailure`. */
-  readText(limitBytes: number): Promise<string>;
-  /** Notes that the answer goes on, so that only silence of the idle timeout ends it. */
-  expectMore(): void;
-  /** Notes that the content is complete: the answer is aborted unless it ends soon. */
-  expectEnd(): void;
-  abort(): void;
 }

@@ -1,11 +1,13 @@
 import type { Socket } from "bun";
 import type { Proxy } from "../../platform/kernel/network/proxy-rules.ts";
-import type { Origin } from "./connection.ts";
 import { parseHead } from "./response-parser.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
 
 /** The most bytes of a proxy's answer to CONNECT. */
 const answerBytesMax = 16 * 1024;
+
+/** The host and port to which a tunnel leads. */
+type TunnelEnd = Pick<Proxy, "host" | "port">;
 
 /**
  * Receives a tunnel's outcome: the socket that leads to the origin, or the reason why there is
@@ -43,13 +45,13 @@ const handlers = {
  */
 export class ProxyTunnel {
   private readonly proxy: Proxy;
-  private readonly origin: Origin;
+  private readonly origin: TunnelEnd;
   private readonly listener: TunnelListener;
   private socket: Socket<ProxyTunnel> | undefined;
   private answer: Buffer = Buffer.alloc(0);
   private settled = false;
 
-  constructor(proxy: Proxy, { origin, listener }: { origin: Origin; listener: TunnelListener }) {
+  constructor(proxy: Proxy, { origin, listener }: { origin: TunnelEnd; listener: TunnelListener }) {
     this.proxy = proxy;
     this.origin = origin;
     this.listener = listener;

@@ -1,7 +1,6 @@
 import { UpstreamFailure } from "./upstream-failure.ts";
 import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from "node:zlib";
 import type { Transform } from "node:stream";
-import type { UpstreamResponse } from "./exchange.ts";
 
 /**
  * Bytes that are pulled: undefined at the end, a rejection where they were cut. Bytes that have
@@ -402,4 +401,42 @@ export class ResponseParser {
     if (!isLastByte) this.state = "done";
     this.sink.onEnd(this.state === "head");
   }
+}
+
+/** An answer whose body is still to be read. Every answer has to be read to its end or aborted. */
+export interface UpstreamResponse {
+  readonly status: number;
+  readonly headers: ResponseHead["headers"];
+  /**
+   * Returns the next piece of the decoded body; undefined at its end. Rejects with an
+   * `UpstreamFailure`. A piece that has arrived is returned without a promise, since streams ask
+   * once for each event.
+   */
+  next(): Promise<Uint8Array | undefined> | Uint8Array | undefined;
+  /**
+   * Passes the next piece to a reader as soon as the socket has it, where `next` would return a
+   * promise. Returns false where nothing has to be waited for.
+   */
+  tellNext?(reader: PieceReader): boolean;
+  /**
+   * Returns the whole decoded body as text where all of it has arrived; undefined leaves it to
+   * `readText`.
+   */
+  takeText?(limitBytes: number): string | undefined;
+  /** Reads the whole decoded body as text. Rejects with an `UpstreamFailure`. */
+  readText(limitBytes: number): Promise<string>;
+  /** Notes that the answer goes on, so that only silence of the idle timeout ends it. */
+  expectMore(): void;
+  /** Notes that the content is complete: the answer is aborted unless it ends soon. */
+  expectEnd(): void;
+  abort(): void;
+}
+
+/** Receives the next bytes of a body, its end, or the failure that ended it. */
+export type PieceReader = Waiter<Uint8Array | undefined>;
+
+/** What waits for a value, or for the failure in its place. */
+export interface Waiter<T> {
+  resolve(value: T): void;
+  reject(failure: UpstreamFailure): void;
 }

@@ -9,10 +9,11 @@ import {
   type WireRequest,
 } from "./connection.ts";
 import { DeadlineWatch } from "./deadline-watch.ts";
-import { Exchange, type ExchangeTimeouts, type UpstreamResponse } from "./exchange.ts";
+import { Exchange, type ExchangeTimeouts } from "./exchange.ts";
 import type { ExchangeTie } from "./abort-scope.ts";
 import type { RequestSigner } from "./signing/request-signer.ts";
 import { UpstreamFailure } from "./upstream-failure.ts";
+import type { UpstreamResponse } from "./response-parser.ts";
 
 export type { UpstreamResponse };
 

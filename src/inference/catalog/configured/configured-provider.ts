@@ -2,7 +2,7 @@ import { z } from "zod";
 import { picoPerTokenFromUsdPerMillion } from "../../../platform/kernel/money.ts";
 import { proxyProblem } from "../../../platform/kernel/network/proxy-rules.ts";
 import { dialectIds } from "../../canonical/dialect-id.ts";
-import { contradictedBy, deviationNames } from "../../providers/provider-definition.ts";
+import { contradictedBy, deviationNames, surfaces } from "../../providers/provider-definition.ts";
 import { providerDefinitions } from "../../providers/index.ts";
 
 /** An address, or an environment reference that is resolved when the catalog is built. */
@@ -15,18 +15,7 @@ const baseUrlSchema = z
     "expected an http(s) URL without query and fragment, such as https://api.example.com/v1",
   );
 
-const surfaceSchema = z.enum([
-  "chat",
-  "embeddings",
-  "rerank",
-  "moderations",
-  "decisions",
-  "documents",
-  "images",
-  "transcriptions",
-  "speech",
-  "realtime",
-]);
+const surfaceSchema = z.enum(surfaces);
 
 /** A dialect for a provider, or one for each surface that it offers. */
 const dialectSchema = z.union([

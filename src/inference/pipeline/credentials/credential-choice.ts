@@ -6,10 +6,11 @@ import {
   type UpstreamRoute,
 } from "../../catalog/model.ts";
 import { sendableDialects } from "../../providers/endpoint.ts";
-import type { Candidate, LeftOut, ProviderFilter } from "../../routing/candidate.ts";
+import type { Candidate, LeftOut } from "../../routing/candidate.ts";
 import { barring, type BarringState } from "../../routing/health/health-windows.ts";
 import { balancesLoad } from "../../routing/order-policies.ts";
 import type { InferenceDependencies } from "../execution.ts";
+import type { ProviderFilter } from "../../routing/provider-preferences.ts";
 
 /** The most keys of one provider that a request tries. */
 const ownKeysMax = 8;

@@ -24,11 +24,11 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../../platform/kernel/money.ts";
 import type { Provider } from "../../catalog/model.ts";
 import { AbortScope } from "../../upstream/abort-scope.ts";
-import type { UpstreamResponse } from "../../upstream/exchange.ts";
 import { upstreamTarget, type UpstreamClient } from "../../upstream/upstream-client.ts";
 import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
 import { noteOwnKey, takeCredential } from "./passed-credential.ts";
 import type { PassedTarget } from "./passthrough-route.ts";
+import type { UpstreamResponse } from "../../upstream/response-parser.ts";
 
 /** A request that is passed on to a provider. */
 interface PassedCall {

@@ -2,8 +2,8 @@ import type { KeyUse } from "../../../byok/provider-key-usage.ts";
 import type { ProviderKeys } from "../../../byok/provider-keys.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Provider } from "../../catalog/model.ts";
-import type { UpstreamResponse } from "../../upstream/exchange.ts";
 import { retryAfterSecondsOf } from "../../upstream/retry-after.ts";
+import type { UpstreamResponse } from "../../upstream/response-parser.ts";
 
 /** A provider with the credential that a request is sent with. */
 export interface Credentialed {

@@ -1,9 +1,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
-import type { PieceReader } from "../../upstream/exchange.ts";
 import { RelayedStream, type RelayedStreamOptions } from "./relayed-stream.ts";
 import { KeepAliveTicker } from "./keep-alive-ticker.ts";
+import type { PieceReader } from "../../upstream/response-parser.ts";
 
 /**
  * An upstream whose answer the test tells piece by piece; `promises` where it cannot tell its reader,

@@ -10,9 +10,9 @@ import { UpstreamFailure, type AttemptFailure } from "../../upstream/upstream-fa
 import type { Loss } from "../../canonical/request.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import type { StreamGuard } from "../hold/output-watch.ts";
-import type { PieceReader } from "../../upstream/exchange.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import type { KeepAliveTicker, FrameWait } from "./keep-alive-ticker.ts";
+import type { PieceReader } from "../../upstream/response-parser.ts";
 
 /** Limits on how much of a stream is drained after its client has left. */
 const drainChunksMax = 20_000;

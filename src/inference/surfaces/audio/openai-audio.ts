@@ -1,7 +1,6 @@
-import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { fieldsOf, listOf, type Fields, refusal } from "../read-fields.ts";
 import { encodeForm, encodeJson, formFieldsOf } from "../media/uploads.ts";
 import { soundTypes, type SoundDialect, type SpeechExchange } from "./sound-dialect.ts";
 import type { Segment, Transcript, Word } from "./transcripts/transcript.ts";
@@ -20,9 +19,6 @@ const isOwnModel = (name: string): boolean =>
 
 /** The longest sound that is transcribed with speakers in one block. */
 const undividedMs = 30_000;
-
-const refusal = (param: string, message: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${message}`, { param });
 
 /** Throws for what OpenAI's page of a model says that it refuses (npm openai 7.59). */
 function checkModel(

@@ -1,14 +1,15 @@
 import type { Loss } from "../../canonical/request.ts";
-import type { AdaptedRoute, BodyPart } from "../../pipeline/inference-call.ts";
+import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
 import type { SpeechRequest } from "./speech-request.ts";
 import type { Transcript } from "./transcripts/transcript.ts";
 import type { TranscriptionRequest } from "./transcripts/transcription-request.ts";
+import type { MediaBody } from "../media/uploads.ts";
 
 /** A request about sound as one provider is sent it. */
-export interface SoundExchange {
+interface SoundExchange {
   /** The path and query below the provider's address. */
   path: string;
-  body: { parts: readonly BodyPart[]; type: string };
+  body: MediaBody;
   losses: readonly Loss[];
 }
 

@@ -10,9 +10,10 @@ import type {
 import type { Fields } from "../read-fields.ts";
 import { surfaceCall } from "../surface-call.ts";
 import type { SpeechAnswer } from "./sound-dialect.ts";
-import { sentSound, soundDialectOf } from "./sound-dialects.ts";
+import { soundDialectOf } from "./sound-dialects.ts";
 import { speechDecoder } from "./speech-bytes.ts";
 import { expectedSpeech, type SpeechRequest } from "./speech-request.ts";
+import { sentBody } from "../media/uploads.ts";
 
 /** Builds the call of a request to speak. */
 export function speechCall(
@@ -53,7 +54,7 @@ function adaptSpeech(request: SpeechRequest, adapted: AdaptedRoute): Adapter {
   const { base } = adapted.route.price ?? {};
   const byPiece = base?.characters !== undefined || base?.outputAudioMs !== undefined;
   return {
-    ...sentSound(exchange),
+    ...sentBody(exchange, exchange.body),
     losses: exchange.losses,
     unusableCode: "upstream_invalid_response",
     answerDeviations: {},

@@ -1,7 +1,14 @@
-import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
-import { fieldsOf, gatewayMembers, requireFields, type Fields } from "../read-fields.ts";
+import {
+  fieldsOf,
+  gatewayMembers,
+  requireFields,
+  type Fields,
+  isAbsent,
+  refusal,
+  textIn,
+} from "../read-fields.ts";
 
 /** A request to speak a text, read and checked. */
 export interface SpeechRequest {
@@ -40,39 +47,27 @@ const ownMembers: ReadonlySet<string> = new Set([
   "voice",
 ]);
 
-const refusal = (param: string, message: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${message}`, { param });
-
-const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
-
-const text = (body: Fields, name: string): string | undefined => {
-  const value = body[name];
-  if (isAbsent(value)) return undefined;
-  if (typeof value === "string") return value;
-  throw refusal(name, "must be a string.");
-};
-
 /** Reads and checks a request. Throws `GatewayError` that names the field. */
 export function readSpeechRequest(body: Fields): SpeechRequest {
   requireFields(body, ["model", "input"]);
-  const input = text(body, "input") ?? "";
+  const input = textIn(body, "input") ?? "";
   if (isLongerThan(input, inputCharactersMax))
     throw refusal("input", `may have at most ${inputCharactersMax} characters.`);
-  const format = text(body, "response_format");
+  const format = textIn(body, "response_format");
   if (format !== undefined && !formats.includes(format))
     throw refusal("response_format", `must be one of ${formats.join(", ")}.`);
   const speed = body["speed"] ?? 1;
   if (typeof speed !== "number" || !(speed >= 0.25 && speed <= 4))
     throw refusal("speed", "must be a number from 0.25 to 4.");
-  const streamed = text(body, "stream_format");
+  const streamed = textIn(body, "stream_format");
   if (streamed !== undefined && streamed !== "audio" && streamed !== "sse")
     throw refusal("stream_format", "must be audio or sse.");
   return {
-    model: text(body, "model") ?? "",
+    model: textIn(body, "model") ?? "",
     input,
     voice: voiceOf(body["voice"]),
     isVoiceId: !isAbsent(body["voice"]) && typeof body["voice"] !== "string",
-    instructions: text(body, "instructions"),
+    instructions: textIn(body, "instructions"),
     format,
     speed,
     asEvents: streamed === "sse",

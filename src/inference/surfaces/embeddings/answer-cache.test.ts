@@ -3,12 +3,11 @@ import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import {
   AnswerCache,
   type AnswerTurns,
-  type KeptAnswer,
   cacheKeyOf,
   readCachePolicy,
   type CacheScope,
 } from "./answer-cache.ts";
-import { MemoryAnswerStore } from "./memory-answer-store.ts";
+import { MemoryAnswerStore, type KeptAnswer } from "./memory-answer-store.ts";
 import { readEmbeddingRequest } from "./embedding-request.ts";
 
 const answerOf = (tail: string): KeptAnswer => ({

@@ -4,26 +4,12 @@ import type { EmbeddingRequest } from "./embedding-request.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
 import type { ServedWhole } from "../../pipeline/execution.ts";
 import { showsNoCost } from "../../pipeline/answer-metadata.ts";
-import { MemoryAnswerStore, bytesMax } from "./memory-answer-store.ts";
-
-/** A kept answer: its text after the id, and what its headers say. */
-export interface KeptAnswer {
-  /** The body's text behind `{"id":"..."`. */
-  tail: string;
-  model: string;
-  /** The provider that generated it. */
-  provider: string;
-  upstreamModel: string;
-}
-
-/**
- * A store of answers, in this process or shared by several. It may lose entries at any time, and is
- * bounded in bytes. A failing store counts as an empty one.
- */
-export interface AnswerStore {
-  get(key: string): Promise<KeptAnswer | undefined>;
-  set(key: string, answer: KeptAnswer, ttlSeconds: number): Promise<void>;
-}
+import {
+  MemoryAnswerStore,
+  bytesMax,
+  type AnswerStore,
+  type KeptAnswer,
+} from "./memory-answer-store.ts";
 
 /**
  * Lets one of several gateways generate an answer that all of them were asked for. Where it fails,

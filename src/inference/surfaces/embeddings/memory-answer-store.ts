@@ -1,5 +1,23 @@
 import type { Clock } from "../../../platform/kernel/clock.ts";
-import type { KeptAnswer, AnswerStore } from "./answer-cache.ts";
+
+/** A kept answer: its text after the id, and what its headers say. */
+export interface KeptAnswer {
+  /** The body's text behind `{"id":"..."`. */
+  tail: string;
+  model: string;
+  /** The provider that generated it. */
+  provider: string;
+  upstreamModel: string;
+}
+
+/**
+ * A store of answers, in this process or shared by several. It may lose entries at any time, and is
+ * bounded in bytes. A failing store counts as an empty one.
+ */
+export interface AnswerStore {
+  get(key: string): Promise<KeptAnswer | undefined>;
+  set(key: string, answer: KeptAnswer, ttlSeconds: number): Promise<void>;
+}
 
 /** Bytes of an entry beside its texts: key, object and place in the map. */
 const entryBytes = 512;

@@ -1,9 +1,9 @@
 import type { PictureKind } from "../../../platform/kernel/usage.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
-import type { AdaptedRoute, BodyPart } from "../../pipeline/inference-call.ts";
+import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { encodeJson } from "../media/uploads.ts";
+import { encodeJson, type MediaBody } from "../media/uploads.ts";
 import type { Fields } from "../read-fields.ts";
 import {
   expectedUsage,
@@ -12,12 +12,6 @@ import {
   withAuthored,
 } from "./image-usage.ts";
 import { pixelsOf, ratioOf, type ImageRequest } from "./image-request.ts";
-
-/** A body towards a provider in parts, with its content type. */
-export interface MediaBody {
-  parts: readonly BodyPart[];
-  type: string;
-}
 
 /** Returns a body of JSON, whose files are read while they are sent. */
 export const jsonBody = (value: object): MediaBody => ({

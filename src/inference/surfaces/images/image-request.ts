@@ -2,7 +2,17 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { parseDataUrl } from "../../dialects/shared/openai-fields.ts";
-import { fieldsOf, gatewayMembers, listOf, requireFields, type Fields } from "../read-fields.ts";
+import {
+  fieldsOf,
+  gatewayMembers,
+  listOf,
+  requireFields,
+  type Fields,
+  flagIn,
+  isAbsent,
+  refusal,
+  textIn,
+} from "../read-fields.ts";
 import { inMemory, type Upload } from "../media/uploads.ts";
 
 /** What is asked for: pictures of a prompt, changes of pictures, or variations of one. */
@@ -78,11 +88,6 @@ const ranges: Readonly<Record<string, readonly [least: number, most: number]>> =
   frame_duration_ms: [1, 655_350],
 };
 
-const refusal = (param: string, message: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${message}`, { param });
-
-const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
-
 /** Returns a number, which forms write as text. Throws `bad_request` outside of its range. */
 function numberIn(body: Fields, name: string): number | undefined {
   const value = body[name];
@@ -100,20 +105,6 @@ function choiceIn(body: Fields, name: string): string | undefined {
   const allowed = choices[name] ?? [];
   if (typeof value === "string" && allowed.includes(value)) return value;
   throw refusal(name, `must be one of ${allowed.join(", ")}.`);
-}
-
-function textIn(body: Fields, name: string): string | undefined {
-  const value = body[name];
-  if (isAbsent(value)) return undefined;
-  if (typeof value === "string") return value;
-  throw refusal(name, "must be a string.");
-}
-
-function flagIn(body: Fields, name: string): boolean {
-  const value = body[name];
-  if (isAbsent(value) || value === false || value === "false") return false;
-  if (value === true || value === "true") return true;
-  throw refusal(name, "must be true or false.");
 }
 
 /** Reads the picture of a member: a data URL, an address, or an object with either. */

@@ -11,12 +11,13 @@ import type {
 import type { Fields } from "../read-fields.ts";
 import { surfaceCall } from "../surface-call.ts";
 import { googleImages } from "./google-images.ts";
-import type { ImageDialect, ImageExchange, MediaBody, ReadPictures } from "./image-dialect.ts";
+import type { ImageDialect, ImageExchange, ReadPictures } from "./image-dialect.ts";
 import type { ImageRequest } from "./image-request.ts";
 import { eventsOfPictures, ImageRelay } from "./image-relay.ts";
 import { heldPictures } from "./image-usage.ts";
 import { openaiImages } from "./openai-images.ts";
 import { ImagesAnswer } from "./images-answer.ts";
+import { sentBody } from "../media/uploads.ts";
 
 /** Builds the call of a request for pictures. */
 export function imagesCall(
@@ -131,21 +132,6 @@ function scopable(request: ImageRequest, asked: Asked): Pick<Adapter, "withEndUs
       const { withEndUser: _, ...adapter } = adaptImages(request, { ...asked, sentFields });
       return adapter;
     },
-  };
-}
-
-/** Returns how a body is sent. JSON without files is text, in which ids of users are found. */
-function sentBody(
-  { path }: ImageExchange,
-  { parts, type }: MediaBody,
-): Pick<Adapter, "requestText" | "requestBody" | "requestPath" | "requestHeaders"> {
-  const [only] = parts;
-  const isText = parts.length === 1 && typeof only === "string";
-  return {
-    requestText: isText ? only : "",
-    requestPath: path,
-    requestHeaders: { "content-type": type },
-    ...(!isText && { requestBody: parts }),
   };
 }
 

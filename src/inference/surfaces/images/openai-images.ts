@@ -1,8 +1,7 @@
-import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { fieldsOf, listOf, type Fields, refusal } from "../read-fields.ts";
 import { encodeForm, formFieldsOf, type FormField } from "../media/uploads.ts";
 import { InlineFile } from "../media/inline-file.ts";
 import {
@@ -30,9 +29,6 @@ export const openaiImages: ImageDialect = {
     return encodeForOpenai(request, route);
   },
 };
-
-const refusal = (param: string, message: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${message}`, { param });
 
 /** Returns whether a name is one of OpenAI's own models; other servers have other bounds. */
 export const isGptImage = (name: string): boolean => /^(?:gpt-image-|chatgpt-image)/.test(name);

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { StoredContent } from "../../../platform/spool/spool.ts";
-import type { BodyPart } from "../../pipeline/inference-call.ts";
+import type { Adapter, BodyPart } from "../../pipeline/inference-call.ts";
 import { InlineFile } from "./inline-file.ts";
 
 /** A file of a request, with the name and the type that its sender gave it. */
@@ -16,10 +16,25 @@ export interface Upload {
 /** A field of a form towards a provider: text, or a file. */
 export type FormField = readonly [name: string, value: string | Omit<Upload, "field">];
 
-/** A form as it is sent: its body in parts, and the content type that names its boundary. */
-interface EncodedForm {
+/** A body towards a provider in parts, with its content type. */
+export interface MediaBody {
   parts: readonly BodyPart[];
   type: string;
+}
+
+/** Returns how a body is sent. JSON without files is text, in which ids of users are found. */
+export function sentBody(
+  { path }: { path: string },
+  { parts, type }: MediaBody,
+): Pick<Adapter, "requestText" | "requestBody" | "requestPath" | "requestHeaders"> {
+  const [only] = parts;
+  const isText = parts.length === 1 && typeof only === "string";
+  return {
+    requestText: isText ? only : "",
+    requestPath: path,
+    requestHeaders: { "content-type": type },
+    ...(!isText && { requestBody: parts }),
+  };
 }
 
 /** Escapes a name in a content-disposition (WHATWG, "multipart/form-data encoding algorithm"). */
@@ -30,7 +45,7 @@ const escaped = (name: string): string =>
  * Encodes a form (RFC 7578). Names and types of files are those of their sender, since providers
  * tell the format of a file by them.
  */
-export function encodeForm(fields: readonly FormField[]): EncodedForm {
+export function encodeForm(fields: readonly FormField[]): MediaBody {
   const boundary = `switchyard-${randomBytes(18).toString("base64url")}`;
   const parts: BodyPart[] = [];
   for (const [name, value] of fields) {

@@ -8,8 +8,8 @@ import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { CredentialChoice } from "../../pipeline/credentials/credential-choice.ts";
 import type { InferenceDependencies } from "../../pipeline/execution.ts";
-import type { ProviderFilter } from "../../routing/candidate.ts";
 import { findModel, isModelAllowed } from "../../routing/resolve-models.ts";
+import type { ProviderFilter } from "../../routing/provider-preferences.ts";
 
 /**
  * Families by patterns of their models' names; prompt guards are not among them, since they detect

@@ -7,8 +7,7 @@ import { jwtVerify } from "jose";
 import { FakeClock } from "../../../../test/support/fake-clock.ts";
 import { systemClock } from "../../../platform/kernel/clock.ts";
 import { UpstreamClient } from "../upstream-client.ts";
-import { createSigner } from "./create-signer.ts";
-import { postFormThrough } from "./request-signer.ts";
+import { createSigner, postFormThrough } from "./create-signer.ts";
 import { readServiceAccountKey, ServiceAccountSigner } from "./service-account-signer.ts";
 
 const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });

@@ -1,5 +1,15 @@
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
-import { fieldsOf, gatewayMembers, listOf, requireFields, type Fields } from "../../read-fields.ts";
+import {
+  fieldsOf,
+  gatewayMembers,
+  listOf,
+  requireFields,
+  type Fields,
+  flagIn,
+  isAbsent,
+  refusal,
+  textIn,
+} from "../../read-fields.ts";
 import { inMemory, type Upload } from "../../media/uploads.ts";
 import type { SoundLength } from "../sound-length.ts";
 
@@ -32,18 +42,6 @@ export interface TranscriptionRequest {
   fields: Fields;
 }
 
-const refusal = (param: string, message: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${message}`, { param });
-
-const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === "";
-
-const text = (body: Fields, name: string): string | undefined => {
-  const value = body[name];
-  if (isAbsent(value)) return undefined;
-  if (typeof value === "string") return value;
-  throw refusal(name, "must be a string.");
-};
-
 /** Returns the texts of a list, which forms also write as one text. */
 function texts(body: Fields, name: string): readonly string[] {
   const value = body[name];
@@ -51,13 +49,6 @@ function texts(body: Fields, name: string): readonly string[] {
   const list = listOf(value) ?? [value];
   if (list.every((entry) => typeof entry === "string")) return list as readonly string[];
   throw refusal(name, "must be a list of strings.");
-}
-
-function flag(body: Fields, name: string): boolean {
-  const value = body[name];
-  if (isAbsent(value) || value === false || value === "false") return false;
-  if (value === true || value === "true") return true;
-  throw refusal(name, "must be true or false.");
 }
 
 /** Members that the gateway reads itself. OpenAI's audio API names no end users. */
@@ -130,7 +121,7 @@ export function readTranscriptionRequest(
   }
   if (granularities.length > 0 && format !== "verbose_json")
     throw refusal("timestamp_granularities", "needs response_format verbose_json.");
-  const stream = flag(body, "stream");
+  const stream = flagIn(body, "stream");
   if (stream && task === "translate") throw refusal("stream", "translations are not streamed.");
   const written = body["temperature"] ?? 0;
   // Forms write numbers as text.
@@ -146,12 +137,12 @@ export function readTranscriptionRequest(
   return {
     task,
     form: isJson ? "openrouter" : "openai",
-    model: text(body, "model") ?? "",
+    model: textIn(body, "model") ?? "",
     file,
     length,
     format,
-    language: text(body, "language"),
-    prompt: text(body, "prompt"),
+    language: textIn(body, "language"),
+    prompt: textIn(body, "prompt"),
     granularities,
     stream,
     fields: Object.fromEntries(
@@ -206,7 +197,7 @@ function checkChunking(value: unknown): void {
 }
 
 function formatOf(body: Fields, task: TranscriptionRequest["task"]): TranscriptFormat {
-  const written = text(body, "response_format") ?? "json";
+  const written = textIn(body, "response_format") ?? "json";
   const format = transcriptFormats.find((known) => known === written);
   if (format === undefined || (task === "translate" && format === "diarized_json"))
     throw refusal("response_format", `must be one of ${transcriptFormats.join(", ")}.`);

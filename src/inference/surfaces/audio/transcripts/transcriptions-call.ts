@@ -8,11 +8,12 @@ import type {
 } from "../../../pipeline/inference-call.ts";
 import type { Fields } from "../../read-fields.ts";
 import { surfaceCall } from "../../surface-call.ts";
-import { sentSound, soundDialectOf } from "../sound-dialects.ts";
+import { soundDialectOf } from "../sound-dialects.ts";
 import { eventsOfTranscript, TranscriptRelay } from "./transcript-relay.ts";
 import { expectedSound } from "./transcript.ts";
 import { TranscriptAnswer } from "./transcript-answer.ts";
 import type { TranscriptionRequest } from "./transcription-request.ts";
+import { sentBody } from "../../media/uploads.ts";
 
 /** Builds the call of a request for a transcript or a translation. */
 export function transcriptionCall(
@@ -46,7 +47,7 @@ function adaptTranscription(request: TranscriptionRequest, adapted: AdaptedRoute
   const byTime = adapted.route.price?.base.inputAudioMs !== undefined;
   const metering = { request, byTime };
   return {
-    ...sentSound(exchange),
+    ...sentBody(exchange, exchange.body),
     losses: exchange.losses,
     unusableCode: "upstream_invalid_response",
     answerDeviations: {
