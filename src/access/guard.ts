@@ -7,7 +7,6 @@ import {
 } from "../http/endpoint.ts";
 import type { Answer } from "../http/reply.ts";
 import type { RequestHeaders } from "../http/served-request.ts";
-import type { InnerCall } from "../http/inner-call.ts";
 import {
   type Caller,
   type Credential,
@@ -38,6 +37,7 @@ import { checkAddress } from "./allowlist/ip-allowlist.ts";
 import { type DoorKeys, doorKeyFor } from "./door-keys.ts";
 import type { Security } from "./open-security.ts";
 import { bearerSecret, invalidKey, presentedSecrets } from "./presented-secrets.ts";
+import type { InnerCall } from "../http/request-context.ts";
 
 /** Options of the guard. */
 interface GuardOptions {

@@ -3,20 +3,8 @@ import type { InferenceObserver, RequestTiming } from "../inference/pipeline/exe
 import type { GenerationRecord } from "../insights/generation-record.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { usdText } from "../platform/kernel/money.ts";
-import type { RequestLog } from "../platform/telemetry/log-push.ts";
-
-/** A request that was answered, as the router sees it. */
-interface AnsweredRequest {
-  traceId: string;
-  method: string;
-  /** The path of its endpoint, with names in place of ids. */
-  path: string;
-  status: number;
-  /** Whether its settlement writes its line. */
-  settled: boolean;
-  caller: Caller;
-  startedMs: number;
-}
+import type { RequestLog } from "../platform/telemetry/log-exporter.ts";
+import type { AnsweredRequest } from "../http/router.ts";
 
 /** What the router does not know of an inference request that failed. */
 interface FailedRequest {
@@ -69,7 +57,15 @@ export class AccessLog {
   }
 
   /** Writes the line of a request that no settlement writes. */
-  answered({ traceId, method, path, status, settled, caller, startedMs }: AnsweredRequest): void {
+  answered({
+    traceId,
+    method,
+    path,
+    status,
+    settled,
+    caller,
+    startedMs,
+  }: AnsweredRequest<Caller>): void {
     const failed = this.failing.get(traceId);
     this.failing.delete(traceId);
     if (settled) return;

@@ -2,8 +2,7 @@ import type { infer as Inferred, ZodType } from "zod";
 import { assert } from "../platform/kernel/assert.ts";
 import { dayMs } from "../platform/kernel/clock.ts";
 import type { ErrorEncoder } from "./error-envelope.ts";
-import type { InnerCall } from "./inner-call.ts";
-import type { RequestContext } from "./request-context.ts";
+import type { RequestContext, InnerCall } from "./request-context.ts";
 import type { Answer } from "./reply.ts";
 
 /**

@@ -2,40 +2,15 @@ import { type Endpoint, idempotencyHeader, type RouterGuard } from "./endpoint.t
 import { asGatewayError } from "./error-envelope.ts";
 import type { GatewayError } from "../platform/kernel/errors.ts";
 import { BodyMemory } from "./bodies/body-memory.ts";
-import { type BackgroundWork, pathOf, type RequestContext } from "./request-context.ts";
+import {
+  type BackgroundWork,
+  pathOf,
+  type RequestContext,
+  type InnerCall,
+  type InnerAnswer,
+} from "./request-context.ts";
 import { type Answer, Reply } from "./reply.ts";
 import { type RequestServer, ServedRequest } from "./served-request.ts";
-
-/** The values of a query parameter. A list repeats it; undefined omits it. */
-type QueryValue = string | number | boolean | readonly string[] | undefined;
-
-/**
- * A call from one endpoint to another for the same client: with the same credential and checks, and
- * without a network in between.
- */
-export interface InnerCall<Caller = unknown> {
-  /** The method and path of the route table, such as `DELETE /keys/:hash`. */
-  endpoint: string;
-  /** The path parameters, decoded. */
-  params?: Readonly<Record<string, string>> | undefined;
-  query?: Readonly<Record<string, QueryValue>> | undefined;
-  body?: unknown;
-  idempotencyKey?: string | undefined;
-  /**
-   * The operator whose key calls, for operators' endpoints that do not accept keys of that kind
-   * themselves.
-   */
-  operator?: Caller | undefined;
-}
-
-/** The answer of an endpoint that succeeded. */
-export interface InnerAnswer {
-  status: number;
-  /** By lower-case name. */
-  headers: Readonly<Record<string, string>>;
-  /** The JSON body as a value; any other body as text. */
-  body: unknown;
-}
 
 /** Headers that belong to one request and not to its client, in lower case. */
 const ownHeaders: ReadonlySet<string> = new Set([

@@ -2,7 +2,6 @@ import { lowerBrandHeader } from "../platform/kernel/brand.ts";
 import type { BatchLeg } from "../platform/kernel/models/batch-leg.ts";
 import type { CommitUnit } from "../platform/storage/commit-queue.ts";
 import { AnswerHeaders } from "./answer-headers.ts";
-import type { InnerAnswer, InnerCall } from "./inner-call.ts";
 import { BlockList, isIP } from "node:net";
 import type { HttpRequest, ServedRequest } from "./served-request.ts";
 import { Reply, type Answer } from "./reply.ts";
@@ -267,4 +266,35 @@ export function ambiguityOf({ headers, url }: ServedRequest): string | undefined
   return url.startsWith("/") || url.includes("://")
     ? undefined
     : "The request's target is no path.";
+}
+
+/** The values of a query parameter. A list repeats it; undefined omits it. */
+type QueryValue = string | number | boolean | readonly string[] | undefined;
+
+/**
+ * A call from one endpoint to another for the same client: with the same credential and checks, and
+ * without a network in between.
+ */
+export interface InnerCall<Caller = unknown> {
+  /** The method and path of the route table, such as `DELETE /keys/:hash`. */
+  endpoint: string;
+  /** The path parameters, decoded. */
+  params?: Readonly<Record<string, string>> | undefined;
+  query?: Readonly<Record<string, QueryValue>> | undefined;
+  body?: unknown;
+  idempotencyKey?: string | undefined;
+  /**
+   * The operator whose key calls, for operators' endpoints that do not accept keys of that kind
+   * themselves.
+   */
+  operator?: Caller | undefined;
+}
+
+/** The answer of an endpoint that succeeded. */
+export interface InnerAnswer {
+  status: number;
+  /** By lower-case name. */
+  headers: Readonly<Record<string, string>>;
+  /** The JSON body as a value; any other body as text. */
+  body: unknown;
 }

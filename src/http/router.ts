@@ -19,7 +19,14 @@ import {
   type ErrorEncoder,
   errorHeaders,
 } from "./error-envelope.ts";
-import { ambiguityOf, pathOf, RequestContext, type RequestSource } from "./request-context.ts";
+import {
+  ambiguityOf,
+  pathOf,
+  RequestContext,
+  type RequestSource,
+  type InnerCall,
+  type InnerAnswer,
+} from "./request-context.ts";
 import type { Answer } from "./reply.ts";
 import type { ServedRequest } from "./served-request.ts";
 import {
@@ -28,8 +35,6 @@ import {
   type BackgroundCall,
   backgroundRequest,
   innerAnswer,
-  type InnerAnswer,
-  type InnerCall,
   innerRequest,
 } from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./bodies/read-body.ts";
@@ -80,20 +85,22 @@ interface RouterOptions<Dependencies, Caller> {
   pageElsewhere(context: RequestContext<unknown, Caller>): Response | Promise<Response> | undefined;
   /** Called when an endpoint begins to work on a request. */
   onBegin(): void;
-  /**
-   * Called for every answer. `settled` means that its settlement counts it, as for served
-   * inference.
-   */
-  onEnd(answer: {
-    traceId: string;
-    method: string;
-    path: string;
-    status: number;
-    settled: boolean;
-    caller: Caller;
-    /** When it arrived, in milliseconds of the monotonic clock. */
-    startedMs: number;
-  }): void;
+  /** Called for every answer. */
+  onEnd(answer: AnsweredRequest<Caller>): void;
+}
+
+/** A request that was answered. */
+export interface AnsweredRequest<Caller> {
+  traceId: string;
+  method: string;
+  /** The path of its endpoint, with names in place of ids. */
+  path: string;
+  status: number;
+  /** Whether its settlement counts it, as for served inference. */
+  settled: boolean;
+  caller: Caller;
+  /** When it arrived, in milliseconds of the monotonic clock. */
+  startedMs: number;
 }
 
 /** The inputs of compiling: the router's options, and the source of each request. */

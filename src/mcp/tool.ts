@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Scope } from "../identity/keys/scopes.ts";
 import { checkBody, refuseUnknownFields } from "../http/bodies/check-body.ts";
-import type { InnerAnswer, InnerCall } from "../http/inner-call.ts";
 import type { Endpoint } from "../access/define-endpoint.ts";
+import type { InnerCall, InnerAnswer } from "../http/request-context.ts";
 
 /** A REST endpoint as tools know it: its declaration, without its handler. */
 export type ToolEndpoint = Pick<

@@ -13,8 +13,28 @@ import {
   type LogRecordExporter,
   type ReadableLogRecord,
 } from "@opentelemetry/sdk-logs";
-import type { LogPushOptions, RequestLog } from "./log-push.ts";
 import type { OtlpTarget } from "./tracing.ts";
+
+/** A line of the access log. */
+export interface RequestLog {
+  timeMs: number;
+  /** The HTTP status of the answer. */
+  status: number;
+  /** The fields of the line; those without a value are left out. */
+  fields: Readonly<Record<string, string | number | boolean | null | undefined>>;
+}
+
+/** Options of sending the access log. */
+export interface LogPushOptions {
+  serviceName: string;
+  version: string;
+  /** Distinguishes this process from others of the same service. */
+  instanceId: string;
+  /** Further attributes of the service. */
+  resource?: Readonly<Record<string, string>> | undefined;
+  /** Called for each batch that could not be delivered; its lines are lost. */
+  onExportError?: (error: unknown) => void;
+}
 
 const exportTimeoutMs = 5_000;
 

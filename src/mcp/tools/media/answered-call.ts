@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { replayedHeader } from "../../../http/endpoint.ts";
-import type { InnerAnswer, InnerCall } from "../../../http/inner-call.ts";
 import { lowerBrandHeader } from "../../../platform/kernel/brand.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { ToolContext } from "../../tool.ts";
+import type { InnerCall, InnerAnswer } from "../../../http/request-context.ts";
 
 /** The members that results of models have beside what was made. */
 export const answeredFields = {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { InnerAnswer } from "../../../http/inner-call.ts";
 import { pictureTypeOf } from "../../../platform/kernel/picture-type.ts";
 import { MediaResult } from "../../media-result.ts";
 import type { ToolContext } from "../../tool.ts";
 import { answeredCall, answeredFields, askModel } from "./answered-call.ts";
+import type { InnerAnswer } from "../../../http/request-context.ts";
 
 /** The most pictures of one call: each of them is a block of the conversation. */
 const picturesMax = 4;
