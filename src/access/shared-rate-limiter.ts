@@ -2,11 +2,7 @@ import type { Clock } from "../platform/kernel/clock.ts";
 import { quotaStateOf, quotaWindowSize } from "../platform/rate-windows/quota-counter.ts";
 import { minuteWindow, type WindowSize } from "../platform/rate-windows/named-windows.ts";
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
-import {
-  admittedKey,
-  type SharedParts,
-  type SharedScript,
-} from "../platform/shared-state/shared-state.ts";
+import { admittedKey, type SharedParts } from "../platform/shared-state/shared-state.ts";
 import { AdvanceCounts } from "./advance-counts.ts";
 import type {
   CountOutcome,
@@ -19,6 +15,7 @@ import type {
 } from "./rate-limiter.ts";
 import type { RateTier } from "./rate-tiers.ts";
 import countWindowsText from "./scripts/count-windows.lua" with { type: "text" };
+import type { SharedScript } from "../platform/shared-state/redis-client.ts";
 
 /** A window in the form that the script takes. */
 interface SharedWindow {

@@ -8,8 +8,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type { Migration } from "../../src/platform/storage/migrate.ts";
-import type { StorageKind } from "../../src/platform/storage/storage.ts";
+import type { StorageKind, Migration } from "../../src/platform/storage/storage.ts";
 
 /** Returns the statements of a migration without running them. */
 async function statementsOf({ up }: Pick<Migration, "up">, kind: StorageKind): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../../src/platform/storage/create-table.ts";
-import type { Migration } from "../../src/platform/storage/migrate.ts";
+import type { Migration } from "../../src/platform/storage/storage.ts";
 import { migrations } from "../../src/platform/storage/migrations/index.ts";
 
 /**

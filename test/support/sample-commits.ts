@@ -4,8 +4,7 @@ import type {
   InsertStatement,
 } from "../../src/platform/storage/commit-queue.ts";
 import { createTable } from "../../src/platform/storage/create-table.ts";
-import type { Migration } from "../../src/platform/storage/migrate.ts";
-import type { StorageOptions } from "../../src/platform/storage/storage.ts";
+import type { StorageOptions, Migration } from "../../src/platform/storage/storage.ts";
 
 /** Tables of the storage tests: entries, the running totals of their accounts, and notes. */
 export interface SampleSchema {

@@ -13,10 +13,8 @@ import type {
   ConfiguredMail,
   ConfiguredPayments,
   ConfiguredReferrals,
+  planIds,
 } from "./setting-schemas.ts";
-
-/** Plans whose tiers can be overridden, by their wire ids. */
-export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;
 
 type ConfiguredPlanId = (typeof planIds)[number];
 

@@ -5,7 +5,6 @@ import { nanoFromUsd } from "../kernel/money.ts";
 import { proxyProblem, type ProxySettings } from "../kernel/network/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
 import { ConfigurationError, type ConfigurationProblem, gotText } from "./configuration-error.ts";
-import { planIds } from "./configuration.ts";
 import {
   archiveUrlSchema,
   httpUrlSchema,
@@ -17,6 +16,7 @@ import {
   storageUrlSchema,
   stripeKeySchema,
   stripeWebhookSecretSchema,
+  planIds,
 } from "./setting-schemas.ts";
 
 const logLevels = [

@@ -6,7 +6,6 @@ import { z } from "zod";
 import { brand } from "../kernel/brand.ts";
 import { picoPerTokenFromUsdPerMillion } from "../kernel/money.ts";
 import { searchSchema } from "./search-settings.ts";
-import { planIds } from "./configuration.ts";
 import { aliasesSchema, doorsSchema } from "./alias-settings.ts";
 import { mcpSchema, mcpServersSchema } from "./mcp-settings.ts";
 import {
@@ -25,6 +24,7 @@ import {
   sharedUrlSchema,
   storageUrlSchema,
   webhooksSchema,
+  planIds,
 } from "./setting-schemas.ts";
 
 const integer = (minimum: number, maximum: number) => {

@@ -416,3 +416,6 @@ export const assembleCustomers = (
   most: file.most ?? 100_000,
   stripeMeter: file.stripe_meter,
 });
+
+/** Plans whose tiers can be overridden, by their wire ids. */
+export const planIds = ["free", "payg", "go", "pro", "pro_plus", "max", "enterprise"] as const;

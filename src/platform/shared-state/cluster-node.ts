@@ -10,9 +10,10 @@ import {
   requireScripts,
   runIdIn,
   type SharedServer,
+  type SharedScript,
 } from "./redis-client.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
-import type { ScriptCall, SharedScript } from "./shared-state.ts";
+import type { ScriptCall } from "./shared-state.ts";
 
 /** The options of a connection to one server of a cluster. */
 export interface ClusterNodeOptions {

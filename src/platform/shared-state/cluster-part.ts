@@ -2,12 +2,8 @@ import type { ClusterNode } from "./cluster-node.ts";
 import { slotOf } from "./cluster-slots.ts";
 import { enterScript, RunGuard, runValues } from "./run-guard.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
-import {
-  type ScriptCall,
-  type SharedPart,
-  type SharedScript,
-  sharedPrefix,
-} from "./shared-state.ts";
+import { type ScriptCall, type SharedPart, sharedPrefix } from "./shared-state.ts";
+import type { SharedScript } from "./redis-client.ts";
 
 /**
  * The guard of scripts. The key before the run is a name under which nothing is stored: while a slot

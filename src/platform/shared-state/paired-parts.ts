@@ -6,14 +6,9 @@ import {
   SharedStateMismatchError,
   SharedStateUnfitError,
 } from "./shared-state-error.ts";
-import type {
-  ScriptCall,
-  SharedPart,
-  SharedParts,
-  SharedScript,
-  SharedStateLogger,
-} from "./shared-state.ts";
+import type { ScriptCall, SharedPart, SharedParts, SharedStateLogger } from "./shared-state.ts";
 import lookText from "./scripts/look-at-pairing.lua" with { type: "text" };
+import type { SharedScript } from "./redis-client.ts";
 
 /** The shared state that a database names as its own, for one part. */
 export interface StateFact {

@@ -2,6 +2,13 @@ import { rootCertificates } from "node:tls";
 import type { Redis, RedisOptions } from "ioredis";
 import { SharedStateAwayError, SharedStateUnfitError } from "./shared-state-error.ts";
 
+/** A script that the server runs atomically. */
+export interface SharedScript {
+  /** The unique name of the script, and of the client command that runs it. */
+  name: string;
+  lua: string;
+}
+
 /** The address of the server and the means to authenticate it. */
 export interface SharedServer {
   /** The server's URL. With sentinels, its host is the name under which they know the primary. */

@@ -1,5 +1,5 @@
 import { randomBase62 } from "../kernel/ids.ts";
-import type { SharedScript } from "./shared-state.ts";
+import type { SharedScript } from "./redis-client.ts";
 
 /** How long a part keeps its run without `keepScript`, in milliseconds. */
 export const runKeptMs = 86_400_000;

@@ -17,8 +17,9 @@ import { openSharedState } from "./open-shared-state.ts";
 import { SharedChannel } from "./shared-channel.ts";
 import { SharedLeases } from "./shared-leases.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
-import type { SharedPart, SharedParts, SharedScript } from "./shared-state.ts";
+import type { SharedPart, SharedParts } from "./shared-state.ts";
 import { SharedValues } from "./shared-values.ts";
+import type { SharedScript } from "./redis-client.ts";
 
 const open = (url: string): Promise<SharedParts> =>
   openSharedState({ url, logger: silentLogger, waitMs: 60_000 });

@@ -1,8 +1,9 @@
 import type { Clock } from "../kernel/clock.ts";
 import { SharedStateAwayError } from "./shared-state-error.ts";
-import type { SharedPart, SharedScript } from "./shared-state.ts";
+import type { SharedPart } from "./shared-state.ts";
 import takeText from "./scripts/take-lease.lua" with { type: "text" };
 import releaseText from "./scripts/release-lease.lua" with { type: "text" };
+import type { SharedScript } from "./redis-client.ts";
 
 /**
  * Leases on the work that one of several gateways does alone. A gateway without others holds them

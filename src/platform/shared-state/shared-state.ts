@@ -14,19 +14,13 @@ import {
   runIdIn,
   scriptsRefused,
   type SharedServer,
+  type SharedScript,
 } from "./redis-client.ts";
 import {
   SharedStateAwayError,
   SharedStateClusterError,
   SharedStateUnfitError,
 } from "./shared-state-error.ts";
-
-/** A script that the server runs atomically. */
-export interface SharedScript {
-  /** The unique name of the script, and of the client command that runs it. */
-  name: string;
-  lua: string;
-}
 
 /** The logger that receives warnings about the server. */
 export interface SharedStateLogger {

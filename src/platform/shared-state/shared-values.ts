@@ -1,5 +1,6 @@
-import type { SharedParts, SharedScript } from "./shared-state.ts";
+import type { SharedParts } from "./shared-state.ts";
 import keepText from "./scripts/keep-value.lua" with { type: "text" };
+import type { SharedScript } from "./redis-client.ts";
 
 /**
  * Stores an entry, then deletes the entries that expire soonest while the total exceeds the limit.

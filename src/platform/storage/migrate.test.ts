@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { sql } from "kysely";
 import { freshDatabase } from "../../../test/support/postgres.ts";
 import { createTable, tableSql } from "./create-table.ts";
-import type { Migration } from "./migrate.ts";
 import { openStorage } from "./open-storage.ts";
 import { SchemaMismatchError } from "./storage-error.ts";
+import type { Migration } from "./storage.ts";
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-migrate-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -2,18 +2,7 @@ import { type Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
 import { assert } from "../kernel/assert.ts";
 import { SchemaMismatchError } from "./storage-error.ts";
-import type { StorageKind } from "./storage.ts";
-
-/** A step of the schema, for both engines. `createTable` covers their differences. */
-export interface Migration {
-  /**
-   * A name that sorts after every migration released before it, such as `2026-11-21-ledger`. A
-   * migration that only adds is named like `2026-12-01-notes additive to 2026-11-21-ledger`, after
-   * the newest migration of the previous release, which can then still be started on the database.
-   */
-  name: string;
-  up(database: Kysely<unknown>, kind: StorageKind): Promise<void>;
-}
+import type { StorageKind, Migration } from "./storage.ts";
 
 /** The database to migrate, and the migrations of this release in order. */
 export interface MigrateOptions {

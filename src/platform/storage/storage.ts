@@ -1,7 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../kernel/clock.ts";
 import type { CommitQueue, CommitStatements } from "./commit-queue.ts";
-import type { Migration } from "./migrate.ts";
 
 /** The engines that the gateway runs on. */
 export type StorageKind = "sqlite" | "postgres";
@@ -79,3 +78,14 @@ export interface StorageOptions {
 
 /** The options as the engines see them, with every default filled in. */
 export type OpenedStorageOptions = Required<StorageOptions>;
+
+/** A step of the schema, for both engines. `createTable` covers their differences. */
+export interface Migration {
+  /**
+   * A name that sorts after every migration released before it, such as `2026-11-21-ledger`. A
+   * migration that only adds is named like `2026-12-01-notes additive to 2026-11-21-ledger`, after
+   * the newest migration of the previous release, which can then still be started on the database.
+   */
+  name: string;
+  up(database: Kysely<unknown>, kind: StorageKind): Promise<void>;
+}

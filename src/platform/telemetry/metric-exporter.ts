@@ -21,7 +21,30 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import type { MetricDefinition } from "./exposition.ts";
 import type { HistogramCell } from "./metric-family.ts";
-import type { MetricPushOptions } from "./metric-push.ts";
+import type { Clock } from "../kernel/clock.ts";
+import type { OtlpSettings } from "./tracing.ts";
+
+/** Options of pushing metrics. */
+export interface MetricPushOptions {
+  /** The target of metrics, and the interval; absent turns the push off. */
+  target?: OtlpSettings["metrics"] | undefined;
+  serviceName: string;
+  version: string;
+  /**
+   * Distinguishes this process from others of the same service, whose numbers are added to its own.
+   */
+  instanceId: string;
+  /** Further attributes of the service. */
+  resource?: Readonly<Record<string, string>> | undefined;
+  /** The gateway's own metrics, which `/metrics` also shows. */
+  definitions: readonly MetricDefinition[];
+  clock: Pick<Clock, "nowMs">;
+  /**
+   * Called for each export that could not be delivered. The next one contains the same sums and
+   * more.
+   */
+  onExportError?: (error: unknown) => void;
+}
 
 const exportTimeoutMs = 5_000;
 

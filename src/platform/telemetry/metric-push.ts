@@ -1,4 +1,3 @@
-import type { Clock } from "../kernel/clock.ts";
 import type { MetricDefinition } from "./exposition.ts";
 import {
   errorTypeOf,
@@ -8,8 +7,9 @@ import {
   type TracedAttempt,
   type TracedInference,
 } from "./traced-inference.ts";
-import { noTracing, type OtlpSettings, type Tracing } from "./tracing.ts";
+import { noTracing, type Tracing } from "./tracing.ts";
 import { histogramFamily } from "./metric-family.ts";
+import type { MetricPushOptions } from "./metric-exporter.ts";
 
 /** Bucket bounds that the conventions recommend, in seconds and in tokens. */
 const secondBounds = [
@@ -104,28 +104,6 @@ class GenAiMetrics {
       },
     ];
   }
-}
-
-/** Options of pushing metrics. */
-export interface MetricPushOptions {
-  /** The target of metrics, and the interval; absent turns the push off. */
-  target?: OtlpSettings["metrics"] | undefined;
-  serviceName: string;
-  version: string;
-  /**
-   * Distinguishes this process from others of the same service, whose numbers are added to its own.
-   */
-  instanceId: string;
-  /** Further attributes of the service. */
-  resource?: Readonly<Record<string, string>> | undefined;
-  /** The gateway's own metrics, which `/metrics` also shows. */
-  definitions: readonly MetricDefinition[];
-  clock: Pick<Clock, "nowMs">;
-  /**
-   * Called for each export that could not be delivered. The next one contains the same sums and
-   * more.
-   */
-  onExportError?: (error: unknown) => void;
 }
 
 /**

@@ -25,8 +25,29 @@ import {
   type TracedAttempt,
   type TracedInference,
 } from "./traced-inference.ts";
-import type { OtlpTarget, TracingOptions } from "./tracing.ts";
 import { redactText } from "./redact.ts";
+
+/** Options of spans. */
+export interface SpanOptions {
+  /** The address that they are sent to, with the headers of every export. */
+  target: { endpoint: string; headers: Readonly<Record<string, string>> };
+  serviceName: string;
+  version: string;
+  /** Distinguishes this process from others of the same service. */
+  instanceId?: string;
+  /** Further attributes of the service. */
+  resource?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Whether a request's spans join the trace of its caller, in place of a link to it. Then any
+   * caller can write into a trace whose id it knows.
+   */
+  continuesTraces?: boolean;
+  /**
+   * Called for each batch that could not be delivered. Its spans are dropped; requests are
+   * unaffected.
+   */
+  onExportError?: (error: unknown) => void;
+}
 
 /** Turns settled requests into spans and sends them in batches. */
 export interface SpanRecorder {
@@ -39,7 +60,7 @@ const exportTimeoutMs = 5_000;
 /**
  * Creates a recorder that exports to `target`. At most 8,192 spans wait; further ones are dropped.
  */
-export function createSpanRecorder(options: TracingOptions & { target: OtlpTarget }): SpanRecorder {
+export function createSpanRecorder(options: SpanOptions): SpanRecorder {
   const ids = traceIdGenerator();
   const onExportError = options.onExportError ?? (() => undefined);
   const exporter = new OTLPTraceExporter({

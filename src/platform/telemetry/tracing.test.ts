@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { z } from "zod";
 import { genAi, type TracedInference } from "./traced-inference.ts";
-import { createTracing, readOtlpSettings, type TracingOptions } from "./tracing.ts";
+import type { SpanOptions } from "./span-recorder.ts";
+import { createTracing, readOtlpSettings } from "./tracing.ts";
 import { parseTraceParent } from "./span-recorder.ts";
 
 const otlpValue = z.object({
@@ -115,7 +116,7 @@ afterEach(async () => {
 const exported = (...inferences: TracedInference[]) => exportedWith({}, ...inferences);
 
 async function exportedWith(
-  options: Pick<TracingOptions, "continuesTraces">,
+  options: Pick<SpanOptions, "continuesTraces">,
   ...inferences: TracedInference[]
 ) {
   const collector = collectorWith();

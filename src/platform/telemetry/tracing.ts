@@ -1,5 +1,5 @@
 import type { TracedInference } from "./traced-inference.ts";
-import type { SpanRecorder } from "./span-recorder.ts";
+import type { SpanOptions, SpanRecorder } from "./span-recorder.ts";
 
 /** The address to which one kind of telemetry is sent over OTLP/HTTP. */
 export interface OtlpTarget {
@@ -132,8 +132,13 @@ const maxWaiting = 2_048;
  * takes 40 ms to load, so a process without a collector never loads it, and a process with one does
  * not wait for it.
  */
-export function createTracing(options: TracingOptions): Tracing {
-  const { target } = options;
+export function createTracing({
+  target,
+  ...options
+}: Omit<SpanOptions, "target"> & {
+  /** The target of traces; absent turns tracing off. */
+  target?: OtlpTarget | undefined;
+}): Tracing {
   if (target === undefined) return noTracing;
   const waiting: TracedInference[] = [];
   let recorder: SpanRecorder | undefined;
@@ -150,26 +155,4 @@ export function createTracing(options: TracingOptions): Tracing {
     },
     shutdown: async () => (await loaded).shutdown(),
   };
-}
-
-/** Options of tracing. */
-export interface TracingOptions {
-  /** The target of traces; absent turns tracing off. */
-  target?: OtlpTarget | undefined;
-  serviceName: string;
-  version: string;
-  /** Distinguishes this process from others of the same service. */
-  instanceId?: string;
-  /** Further attributes of the service. */
-  resource?: Readonly<Record<string, string>> | undefined;
-  /**
-   * Whether a request's spans join the trace of its caller, in place of a link to it. Then any
-   * caller can write into a trace whose id it knows.
-   */
-  continuesTraces?: boolean;
-  /**
-   * Called for each batch that could not be delivered. Its spans are dropped; requests are
-   * unaffected.
-   */
-  onExportError?: (error: unknown) => void;
 }

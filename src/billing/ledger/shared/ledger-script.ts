@@ -1,4 +1,4 @@
-import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
+import type { SharedScript } from "../../../platform/shared-state/redis-client.ts";
 import prelude from "./scripts/prelude.lua" with { type: "text" };
 
 /**

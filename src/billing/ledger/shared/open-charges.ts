@@ -1,6 +1,6 @@
 import { PassingMap } from "../../../platform/kernel/passing-map.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
-import type { SharedScript } from "../../../platform/shared-state/shared-state.ts";
+import type { SharedScript } from "../../../platform/shared-state/redis-client.ts";
 import { confirmScript, revertScript, settledScript, voidScript } from "./ledger-scripts.ts";
 import type { SharedAccounts, Subject } from "./shared-accounts.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { SharedPart, SharedScript } from "../../../platform/shared-state/shared-state.ts";
+import type { SharedPart } from "../../../platform/shared-state/shared-state.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { AccountReadings, Balances, OpenCharge } from "./account-readings.ts";
 import {
@@ -9,6 +9,7 @@ import {
   runBegunScript,
   seedScript,
 } from "./reading-scripts.ts";
+import type { SharedScript } from "../../../platform/shared-state/redis-client.ts";
 
 /** How long a hold belongs to its owner without a renewal, in milliseconds. */
 export const leaseMs = 30_000;

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 import { accessSchema } from "./first-schema/access.ts";
 import { byokSchema } from "./first-schema/byok.ts";
 import { consentSchema } from "./first-schema/consent.ts";

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 const keyColumns = ["workspace_id", "hour", "key_id", "model", "provider"];
 const sumColumns = [

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { type Clock, systemClock } from "../../kernel/clock.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /**
  * Keeps generation records in a partition for each month, on Postgres. Gateways of the previous

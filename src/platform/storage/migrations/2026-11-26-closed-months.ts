@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable, type TableDefinition } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 const tables: readonly TableDefinition[] = [
   // Transfers of closed months, numbered within the month that they were closed with.

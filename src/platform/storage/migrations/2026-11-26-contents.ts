@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** Prompts and answers that wait for the archive, and since when a workspace keeps them. */
 export const contents: Migration = {

@@ -1,5 +1,5 @@
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** Counts the answers in which a provider passed the output cap that it was sent. */
 export const passedCaps: Migration = {

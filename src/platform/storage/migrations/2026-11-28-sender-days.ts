@@ -1,5 +1,5 @@
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** Sums what requests cost by their customer or a tag of theirs, where a budget counts it. */
 export const senderDays: Migration = {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** Batches, their lines, and the results that are not in files yet. */
 export const storedBatches: Migration = {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** Files of workspaces, the bytes that each workspace stores, and uploads in parts. */
 export const storedFiles: Migration = {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** Batches that a provider's own batch API runs, and what is reserved for their lines. */
 export const storedProviderBatches: Migration = {

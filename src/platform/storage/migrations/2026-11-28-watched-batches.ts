@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** Who is notified of the end of a batch, until they were, and the failures of its lines by code. */
 export const watchedBatches: Migration = {

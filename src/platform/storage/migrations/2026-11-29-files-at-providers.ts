@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../create-table.ts";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** Copies of files that a provider stores, by the account in which they are. */
 export const filesAtProviders: Migration = {

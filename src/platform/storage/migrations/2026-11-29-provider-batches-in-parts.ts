@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 
 /** The provider's batches that one batch is divided into, as JSON; they replace the columns of the only one. */
 export const providerBatchesInParts: Migration = {

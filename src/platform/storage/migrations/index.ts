@@ -1,4 +1,4 @@
-import type { Migration } from "../migrate.ts";
+import type { Migration } from "../storage.ts";
 import { firstSchema } from "./2026-11-23-first-schema.ts";
 import { usageGrowths } from "./2026-11-25-growths-of-usage.ts";
 import { months } from "./2026-11-25-months.ts";

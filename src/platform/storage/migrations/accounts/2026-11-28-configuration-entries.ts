@@ -1,5 +1,5 @@
 import { createTable } from "../../create-table.ts";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /** Stores what operators configure in the page; the file takes precedence. */
 export const configurationEntries: Migration = {

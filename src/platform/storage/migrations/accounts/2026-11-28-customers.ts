@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../../create-table.ts";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 const indexes = [
   "create unique index customers_by_external_id on customers (workspace_id, external_id)",

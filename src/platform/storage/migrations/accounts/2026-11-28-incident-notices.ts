@@ -1,5 +1,5 @@
 import { createTable } from "../../create-table.ts";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /** Stores incidents that operators describe by hand on the status page. */
 export const incidentNotices: Migration = {

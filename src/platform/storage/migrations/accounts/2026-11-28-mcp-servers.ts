@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../../create-table.ts";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /**
  * Stores the MCP servers that workspaces registered, the tools that servers list, pinned, the tokens

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /** Until when one gateway alone refreshes the tokens of a person. */
 export const mcpTokenRefreshes: Migration = {

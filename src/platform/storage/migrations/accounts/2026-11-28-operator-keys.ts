@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /**
  * The paths that keys of apps may call: those of `inferenceEndpoints` when this migration was

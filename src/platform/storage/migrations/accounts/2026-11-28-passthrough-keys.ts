@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /** Keys that may call providers' own routes; no key could before. */
 export const passthroughKeys: Migration = {

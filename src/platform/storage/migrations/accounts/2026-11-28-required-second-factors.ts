@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /** Organisations that only people with a second factor may enter; none required it before. */
 export const requiredSecondFactors: Migration = {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../../create-table.ts";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 const indexes = [
   "create index runs_by_owner on runs (owner_id, released_at_ms)",

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { createTable } from "../../create-table.ts";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 const indexes = [
   "create unique index teams_by_name on teams (workspace_id, name) where removed_at_ms is null",

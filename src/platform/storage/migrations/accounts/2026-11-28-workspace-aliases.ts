@@ -1,5 +1,5 @@
 import { createTable } from "../../create-table.ts";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /** Stores the names of models that workspaces made for themselves. */
 export const workspaceAliases: Migration = {

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../../migrate.ts";
+import type { Migration } from "../../storage.ts";
 
 /** Keeps the time zone of each budget; null is UTC. */
 export const zonedBudgets: Migration = {
