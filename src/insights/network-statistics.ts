@@ -1,5 +1,5 @@
 import { type Clock, dayMs, hourMs, isoOrNull } from "../platform/kernel/clock.ts";
-import type { NetworkStore } from "./network-store.ts";
+import type { NetworkStore, ModelTotals, NetworkBucket } from "./network-store.ts";
 
 /**
  * Contract, "Network statistics": the number of models that are listed, and the days that totals
@@ -166,21 +166,3 @@ function filled(
 const dayText = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
 const hourText = (hour: number): string =>
   `${new Date(hour * hourMs).toISOString().slice(0, 13).replace("T", " ")}:00`;
-
-/** The tokens and requests of one time bucket. */
-export interface NetworkBucket {
-  /** Hours or days since the epoch. */
-  bucket: number;
-  tokens: number;
-  requests: number;
-}
-
-/** The usage of one model over a range of days. */
-export interface ModelTotals {
-  model: string;
-  requests: number;
-  prompt_tokens: number;
-  completion_tokens: number;
-  cached_tokens: number;
-  reasoning_tokens: number;
-}

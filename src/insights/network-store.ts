@@ -1,7 +1,24 @@
 import type { Kysely } from "kysely";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import type { UsageTables } from "./usage/usage-rollup.ts";
-import type { NetworkBucket, ModelTotals } from "./network-statistics.ts";
+
+/** The tokens and requests of one time bucket. */
+export interface NetworkBucket {
+  /** Hours or days since the epoch. */
+  bucket: number;
+  tokens: number;
+  requests: number;
+}
+
+/** The usage of one model over a range of days. */
+export interface ModelTotals {
+  model: string;
+  requests: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cached_tokens: number;
+  reasoning_tokens: number;
+}
 
 /** Reads the counters of the whole service; each query is a range of a primary key. */
 export class NetworkStore {

@@ -3,8 +3,11 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { recordOf } from "../../test/support/generation-records.ts";
 import { minuteMs } from "../platform/kernel/clock.ts";
 import type { CommitUnit } from "../platform/storage/commit-queue.ts";
-import type { UnrecordedRequests } from "./open-insights.ts";
-import { recordsPerMinuteMax, UnsettledRecords } from "./unsettled-records.ts";
+import {
+  recordsPerMinuteMax,
+  UnsettledRecords,
+  type UnrecordedRequests,
+} from "./unsettled-records.ts";
 
 function scene() {
   const clock = new FakeClock();

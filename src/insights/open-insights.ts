@@ -38,13 +38,7 @@ import { RefusedRequests, type RefusedTables } from "./refused-requests.ts";
 import { ServiceUsageStore } from "./usage/service-usage-store.ts";
 import type { UsageTables } from "./usage/usage-rollup.ts";
 import { UsageStore } from "./usage/usage-store.ts";
-import { UnsettledRecords } from "./unsettled-records.ts";
-
-/** A workspace's requests of one minute that were counted and left no record. */
-export interface UnrecordedRequests {
-  workspaceId: string;
-  requests: number;
-}
+import { UnsettledRecords, type UnrecordedRequests } from "./unsettled-records.ts";
 
 /** The tables that insights write and read, beside the generation records. */
 export type InsightTables = UsageTables &

@@ -2,7 +2,12 @@ import { minuteMs, type Clock } from "../platform/kernel/clock.ts";
 import type { CommitQueue } from "../platform/storage/commit-queue.ts";
 import { generationRow, type GenerationRecord } from "./generation-record.ts";
 import { usageAdds } from "./usage/usage-rollup.ts";
-import type { UnrecordedRequests } from "./open-insights.ts";
+
+/** A workspace's requests of one minute that were counted and left no record. */
+export interface UnrecordedRequests {
+  workspaceId: string;
+  requests: number;
+}
 
 /**
  * The most records of one workspace that are written in a minute, so that a client that repeats

@@ -1,6 +1,9 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import type { ToolMetrics } from "./tool-calls.ts";
 import { storageKeyOf, type UpstreamServer } from "./upstream-server.ts";
+import type { Metrics } from "../../platform/telemetry/metrics.ts";
+
+/** Where calls of tools are counted. Servers of workspaces share one label. */
+export type ToolMetrics = Pick<Metrics, "toolCall" | "toolCallDuration">;
 
 /** Failed calls in a row after which a server is left alone. */
 const failuresMax = 5;

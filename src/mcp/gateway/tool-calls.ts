@@ -23,7 +23,6 @@ import { customerAdds, senderAdds, usageAdds } from "../../insights/usage/usage-
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../../platform/kernel/ids.ts";
-import type { Metrics } from "../../platform/telemetry/metrics.ts";
 import { usdFromNano, usdPerMillionText, usdText } from "../../platform/kernel/money.ts";
 import type { ToolCaller } from "../mcp-service.ts";
 import { isNotConnected, type Grants } from "./oauth/grants.ts";
@@ -76,9 +75,6 @@ export type ToolOutcome = { chargedNano: bigint; generationId: string } & (
   | { ok: true; result: CallToolResult }
   | { ok: false; failure: ToolFailure }
 );
-
-/** Where calls of tools are counted. Servers of workspaces share one label. */
-export type ToolMetrics = Pick<Metrics, "toolCall" | "toolCallDuration">;
 
 /** The options of calls. */
 interface ToolCallsOptions {

@@ -1,17 +1,7 @@
 import type { Kysely, Transaction } from "kysely";
-import type { SkillFile, FileBundle, Entry } from "./entry.ts";
+import type { Entry, FileBundle, HubTables, SkillFile } from "./entry.ts";
 
-/** Rows of files beside skills' documents. */
-export interface EntryFileTables {
-  hub_files: {
-    bundle_id: string;
-    path: string;
-    entry_id: string;
-    workspace_id: string;
-    bytes: number;
-    data: string;
-  };
-}
+type EntryFileTables = Pick<HubTables, "hub_files">;
 
 /** Stores files beside skills' documents. */
 export class EntryFiles {

@@ -1,9 +1,8 @@
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import type { EntryFileTables } from "./entry-files.ts";
 
-/** Rows of entries, their versions and stars, and of hubs. */
-export interface HubTables extends EntryFileTables {
+/** Rows of entries, their versions, files and stars, and of hubs. */
+export interface HubTables {
   hubs: {
     id: string;
     workspace_id: string;
@@ -47,6 +46,15 @@ export interface HubTables extends EntryFileTables {
     tags: string;
     details: string;
     body: string;
+  };
+  /** Files beside skills' documents. */
+  hub_files: {
+    bundle_id: string;
+    path: string;
+    entry_id: string;
+    workspace_id: string;
+    bytes: number;
+    data: string;
   };
   hub_stars: { person_id: string; workspace_id: string; entry_id: string; created_at_ms: number };
   workspaces: { id: string; blocked_at_ms: number | null };

@@ -15,7 +15,7 @@ import {
   type ListedOf,
   partsOfJoinedUri,
 } from "./exposed-contents.ts";
-import type { Rendered } from "./held-calls.ts";
+import type { Rendered } from "./held-call.ts";
 
 /** A place of a prompt or a resource: its server, and what the server itself calls it. */
 interface Place {

@@ -13,8 +13,8 @@ import type { AgentStreams, StreamOwner } from "./agent-streams.ts";
 import type { AnswerElsewhere, CallsElsewhere, GoOn } from "./calls-elsewhere.ts";
 import { joinedContent } from "./exposed-contents.ts";
 import { type AgentRequest, serversMetaKey, stateOf } from "./agent-request.ts";
-import type { HeldCalls, NextOfCall, Rendered } from "./held-calls.ts";
-import { HeldCall } from "./held-call.ts";
+import type { HeldCalls } from "./held-calls.ts";
+import { HeldCall, type Rendered, type NextOfCall } from "./held-call.ts";
 import type { AskedCapabilities, Listener } from "../server-connections.ts";
 import { logLevelKey, type ToolCalls, type ToolOutcome } from "../tool-calls.ts";
 

@@ -1,6 +1,13 @@
 import type { LoggingMessageNotification, Progress } from "@modelcontextprotocol/client";
 import type { Question } from "../server-connections.ts";
-import type { NextOfCall, Rendered } from "./held-calls.ts";
+
+/** What comes next of a call: its outcome, or questions of its server that are not answered yet. */
+export type NextOfCall<Outcome> =
+  | { outcome: Outcome }
+  | { questions: Readonly<Record<string, Question>>; state: string };
+
+/** A result as agents receive it. */
+export type Rendered = Readonly<Record<string, unknown>>;
 
 /** Where progress and log messages of a call go: to the request that waits for it at present. */
 interface Heard {

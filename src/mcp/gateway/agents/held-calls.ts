@@ -1,5 +1,4 @@
 import type { Clock } from "../../../platform/kernel/clock.ts";
-import type { Question } from "../server-connections.ts";
 import type { HeldCall } from "./held-call.ts";
 
 /** Milliseconds that a client has for the answers to a server's questions. */
@@ -7,14 +6,6 @@ export const answerMs = 5 * 60_000;
 
 /** The most calls that wait for answers at once. */
 const heldMax = 1_000;
-
-/** What comes next of a call: its outcome, or questions of its server that are not answered yet. */
-export type NextOfCall<Outcome> =
-  | { outcome: Outcome }
-  | { questions: Readonly<Record<string, Question>>; state: string };
-
-/** A result as agents receive it. */
-export type Rendered = Readonly<Record<string, unknown>>;
 
 /**
  * Calls that wait for answers of clients, in the memory of this gateway. Each belongs to the
