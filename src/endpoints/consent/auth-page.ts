@@ -2,7 +2,6 @@ import { z } from "zod";
 import { pkcePattern, type ChallengeMethod } from "../../consent/authorization-codes.ts";
 import { callbackWith, isLoopback, readCallbackUrl } from "../../consent/oauth-clients.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import { plainText } from "../account/account-fields.ts";
@@ -14,17 +13,9 @@ import {
   readForm,
   redirect,
   signInPath,
+  pageRoute,
 } from "../pages/page-response.ts";
 import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
-
-const shared = {
-  base: "root",
-  access: { open: true },
-  counting: "at-door",
-  tag: "Pages",
-  otherResponseTypes: ["text/html"],
-  encodeError: encodeContractError,
-} as const;
 
 const parametersSchema = z.object({
   callback_url: z
@@ -129,7 +120,7 @@ const consentText = (
 
 /** Shows the page on which a person gives an app a key. */
 export const authPage = defineEndpoint({
-  ...shared,
+  ...pageRoute,
   method: "GET",
   path: "/auth",
   summary: "Show the page that gives an app a key.",
@@ -155,7 +146,7 @@ export const authPage = defineEndpoint({
 
 /** Takes the decision, and redirects the browser to the app. */
 export const submitAuth = defineEndpoint({
-  ...shared,
+  ...pageRoute,
   method: "POST",
   path: "/auth",
   summary: "Give an app a key (form of the page).",

@@ -2,20 +2,17 @@ import { z } from "zod";
 import type { Attempt } from "../../identity/people/sign-in/sign-in-throttle.ts";
 import { plainUserCode, shownUserCode, type PendingDevice } from "../../consent/device-codes.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { pageResponse, personOf, readForm, redirect, signInPath } from "../pages/page-response.ts";
+import {
+  pageResponse,
+  personOf,
+  readForm,
+  redirect,
+  signInPath,
+  pageRoute,
+} from "../pages/page-response.ts";
 import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
-
-const shared = {
-  base: "root",
-  access: { open: true },
-  counting: "at-door",
-  tag: "Pages",
-  otherResponseTypes: ["text/html"],
-  encodeError: encodeContractError,
-} as const;
 
 const askForCode = (typed: string, problem?: string) =>
   messagePage({
@@ -111,7 +108,7 @@ const noSuchCode =
 
 /** Shows the page on which a device is connected (RFC 8628, section 3.3). */
 export const devicePage = defineEndpoint({
-  ...shared,
+  ...pageRoute,
   method: "GET",
   path: "/device",
   summary: "Show the page that connects a device.",
@@ -126,7 +123,7 @@ export const devicePage = defineEndpoint({
 
 /** Looks a code up, and takes the decision about it. */
 export const submitDevice = defineEndpoint({
-  ...shared,
+  ...pageRoute,
   method: "POST",
   path: "/device",
   summary: "Connect a device (form of the page).",

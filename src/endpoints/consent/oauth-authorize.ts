@@ -10,21 +10,19 @@ import {
 import { ClientDocumentError } from "../../consent/client-documents.ts";
 import { readScopes } from "../../consent/granted-scopes.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { pageResponse, personOf, readForm, redirect, signInPath } from "../pages/page-response.ts";
+import {
+  pageResponse,
+  pageRoute,
+  personOf,
+  readForm,
+  redirect,
+  signInPath,
+} from "../pages/page-response.ts";
 import { askConsent, readDecision, type Asked, type ConsentText } from "./consent-form.ts";
 
-const shared = {
-  base: "api",
-  access: { open: true },
-  counting: "at-door",
-  anyOrigin: false,
-  tag: "Pages",
-  otherResponseTypes: ["text/html"],
-  encodeError: encodeContractError,
-} as const;
+const shared = { ...pageRoute, base: "api", anyOrigin: false } as const;
 
 const pagePath = "/api/v1/mcp/oauth/authorize";
 

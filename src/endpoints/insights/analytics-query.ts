@@ -7,9 +7,20 @@ import {
 } from "../../insights/usage/record-usage-store.ts";
 import { usageGroups, type UsageGroup, type UsageLine } from "../../insights/usage/usage-store.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import { isTimeZone, startOfZonedDay, zonedDayOf } from "../../platform/kernel/time/zoned-days.ts";
+
+/** The declarations that routes of a workspace's analytics share. */
+export const forAnalytics = {
+  method: "GET",
+  base: "api",
+  access: { managementScope: "read:analytics", session: true },
+  counting: "at-door",
+  tag: "Insights",
+  encodeError: encodeContractError,
+} as const;
 
 /** Returns the date of a zone's day, from the moment at which it begins. */
 export const zonedDate = (zone: string, startMs: number): string =>

@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RecordUsage, RecordUsageQuery } from "../../insights/usage/record-usage-store.ts";
 import { intervals, type UsageLine, type UsageQuery } from "../../insights/usage/usage-store.ts";
 import {
@@ -13,19 +12,11 @@ import {
   analyticsQueries,
   readActivityQuery,
   readUsageQuery,
+  forAnalytics,
 } from "./analytics-query.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-
-const shared = {
-  method: "GET" as const,
-  base: "api" as const,
-  access: { managementScope: "read:analytics" as const, session: true as const },
-  counting: "at-door" as const,
-  tag: "Insights",
-  encodeError: encodeContractError,
-};
 
 const sumsSchema = lazily(() =>
   z.object({
@@ -207,7 +198,7 @@ export const usageObject = (
  * key and provider, or by what requests say of their app, customer, preset, session and tags.
  */
 export const usageAnalytics = defineEndpoint({
-  ...shared,
+  ...forAnalytics,
   path: "/analytics/usage",
   summary: "Show the usage of the workspace over time.",
   query: analyticsQueries.usage,
@@ -220,7 +211,7 @@ export const usageAnalytics = defineEndpoint({
 
 /** Returns each key's usage of each model, by day. */
 export const activityAnalytics = defineEndpoint({
-  ...shared,
+  ...forAnalytics,
   path: "/analytics/activity",
   summary: "Show the daily usage of the workspace by model and key.",
   query: analyticsQueries.activity,

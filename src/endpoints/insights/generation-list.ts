@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import { type Answer, Reply } from "../../http/reply.ts";
 import {
   type GenerationFilter,
@@ -25,15 +24,7 @@ import {
   type GenerationFilterQuery,
   type KeyNames,
 } from "./generation-query.ts";
-
-const shared = {
-  method: "GET" as const,
-  base: "api" as const,
-  access: { managementScope: "read:analytics" as const, session: true as const },
-  counting: "at-door" as const,
-  tag: "Insights",
-  encodeError: encodeContractError,
-};
+import { forAnalytics } from "./analytics-query.ts";
 
 const isoText = (atMs: number): string => new Date(atMs).toISOString();
 
@@ -92,7 +83,7 @@ async function rangeFor(
 
 /** Lists the requests of the workspace, newest first, by page or as a table. */
 export const generationAnalytics = defineEndpoint({
-  ...shared,
+  ...forAnalytics,
   path: "/analytics/generations",
   summary: "List the requests of the workspace, newest first.",
   description:
@@ -229,7 +220,7 @@ const bucketSchema = lazily(() =>
 
 /** Returns the sums of a list's requests over time. */
 export const generationHistogram = defineEndpoint({
-  ...shared,
+  ...forAnalytics,
   path: "/analytics/generations/histogram",
   summary: "Sum up requests over time.",
   description:
@@ -305,7 +296,7 @@ const percentilesSchema = lazily(() =>
 
 /** Returns how long requests take, over time. */
 export const latencyAnalytics = defineEndpoint({
-  ...shared,
+  ...forAnalytics,
   path: "/analytics/latency",
   summary: "Show the latency of requests over time.",
   description:
@@ -354,7 +345,7 @@ export const latencyAnalytics = defineEndpoint({
  * Returns errors by code, provider and model, and what was refused before a provider was called.
  */
 export const errorAnalytics = defineEndpoint({
-  ...shared,
+  ...forAnalytics,
   path: "/analytics/errors",
   summary: "Show failures by code, provider and model.",
   description:

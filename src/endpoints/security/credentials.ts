@@ -5,19 +5,17 @@ import { managementKeyStatus, type ManagementKey } from "../../identity/keys/man
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { EndpointPaths } from "../../http/endpoint-paths.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, workspaceOf } from "../account/account-fields.ts";
 import { shownEndpoints } from "../keys/llm-key-object.ts";
-import { privacyChanges, privacyChangesSchema, privacyObject, privacySchema } from "./privacy.ts";
-
-const shared = {
-  base: "api",
-  counting: "at-door",
-  tag: "Security",
-  encodeError: encodeContractError,
-} as const;
+import {
+  privacyChanges,
+  privacyChangesSchema,
+  privacyObject,
+  privacySchema,
+  forSecurity,
+} from "./privacy.ts";
 
 /** Days without use after which a key should be reviewed. */
 const idleDays = 90;
@@ -123,7 +121,7 @@ function managementCredential(
  * Lists every credential of the workspace with what matters to its security, never with its secret.
  */
 export const listCredentials = defineEndpoint({
-  ...shared,
+  ...forSecurity,
   method: "GET",
   path: "/security/keys",
   access: { managementScope: "read:security", session: true },
@@ -184,7 +182,7 @@ export const listCredentials = defineEndpoint({
 
 /** Changes what an LLM key requires of providers beyond its workspace's requirements. */
 export const changeKeyPrivacy = defineEndpoint({
-  ...shared,
+  ...forSecurity,
   method: "PATCH",
   path: "/security/keys/:hash",
   access: { managementScope: "write:security", session: true },

@@ -2,16 +2,9 @@ import { z } from "zod";
 import type { AllowedRange } from "../../access/allowlist/ip-allowlist.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText, truthIn, workspaceOf } from "../account/account-fields.ts";
-
-const shared = {
-  base: "api",
-  counting: "at-door",
-  tag: "Security",
-  encodeError: encodeContractError,
-} as const;
+import { forSecurity } from "./privacy.ts";
 
 const entrySchema = lazily(() =>
   z.object({
@@ -46,7 +39,7 @@ const removalSchema = z.object({ confirm: confirmField });
 
 /** Lists the addresses from which the workspace may be used. */
 export const listAllowedRanges = defineEndpoint({
-  ...shared,
+  ...forSecurity,
   method: "GET",
   path: "/security/ip-allowlist",
   access: { managementScope: "read:security", session: true },
@@ -71,7 +64,7 @@ export const listAllowedRanges = defineEndpoint({
  * `ip_not_allowed`.
  */
 export const addAllowedRange = defineEndpoint({
-  ...shared,
+  ...forSecurity,
   method: "POST",
   idempotent: true,
   path: "/security/ip-allowlist",
@@ -98,7 +91,7 @@ export const addAllowedRange = defineEndpoint({
 
 /** Removes an entry from the allowlist. */
 export const removeAllowedRange = defineEndpoint({
-  ...shared,
+  ...forSecurity,
   method: "DELETE",
   path: "/security/ip-allowlist/:id",
   access: { managementScope: "write:security", session: true },

@@ -88,13 +88,14 @@ const workspacePrivacyObject = (
   content_days: insights.contents.keepDays,
 });
 
-const shared = {
-  path: "/security/privacy",
+/** The declarations that routes of security share. */
+export const forSecurity = {
   base: "api",
   counting: "at-door",
   tag: "Security",
   encodeError: encodeContractError,
 } as const;
+const shared = { ...forSecurity, path: "/security/privacy" } as const;
 
 /** Shows what the workspace requires of every provider. */
 export const getPrivacy = defineEndpoint({

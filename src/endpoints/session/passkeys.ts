@@ -1,20 +1,12 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, nameField, plainText, sessionOf } from "../account/account-fields.ts";
-import { answerWith, delegate, signInWithPasskeyAnswer } from "./sign-in-flow.ts";
+import { answerWith, delegate, forSigningIn, signInWithPasskeyAnswer } from "./sign-in-flow.ts";
 import { successSchema } from "./sign-in.ts";
 
-const shared = {
-  base: "root",
-  counting: "at-door",
-  tag: "Signing in",
-  encodeError: encodeContractError,
-} as const;
-const anybody = { access: { open: true } } as const;
-const signedIn = { access: { session: true }, tag: "Account" } as const;
+const signedIn = { ...forSigningIn, access: { session: true }, tag: "Account" } as const;
 
 /**
  * The JSON that the browser's WebAuthn returns (Web Authentication Level 3, section 5.1.8); the
@@ -57,7 +49,6 @@ const optionsSchema = z.looseObject({ challenge: z.string() });
 
 /** Returns the options for creating a passkey. */
 export const passkeyRegistrationOptions = defineEndpoint({
-  ...shared,
   ...signedIn,
   method: "GET",
   path: "/api/auth/passkey/generate-register-options",
@@ -76,7 +67,6 @@ const registrationSchema = z.object({ response: credentialField, name: nameField
 
 /** Adds the passkey that a browser created. */
 export const addPasskey = defineEndpoint({
-  ...shared,
   ...signedIn,
   method: "POST",
   path: "/api/auth/passkey/verify-registration",
@@ -96,8 +86,7 @@ export const addPasskey = defineEndpoint({
 
 /** Returns the options for signing in with a passkey. */
 export const passkeySignInOptions = defineEndpoint({
-  ...shared,
-  ...anybody,
+  ...forSigningIn,
   method: "GET",
   path: "/api/auth/passkey/generate-authenticate-options",
   summary: "Start signing in with a passkey.",
@@ -116,8 +105,7 @@ const assertionSchema = z.object({ response: credentialField });
 
 /** Starts a session with a passkey. */
 export const signInWithPasskey = defineEndpoint({
-  ...shared,
-  ...anybody,
+  ...forSigningIn,
   method: "POST",
   path: "/api/auth/passkey/verify-authentication",
   bodyBytesMax: accountBodyBytesMax,
@@ -135,7 +123,6 @@ export const signInWithPasskey = defineEndpoint({
 
 /** Lists the passkeys of the account. */
 export const listPasskeys = defineEndpoint({
-  ...shared,
   ...signedIn,
   method: "GET",
   path: "/api/auth/passkey/list-user-passkeys",
@@ -157,7 +144,6 @@ const deletionSchema = z.object({ id: plainText(200).min(1) });
 
 /** Deletes a passkey of the account. */
 export const deletePasskey = defineEndpoint({
-  ...shared,
   ...signedIn,
   method: "POST",
   path: "/api/auth/passkey/delete-passkey",

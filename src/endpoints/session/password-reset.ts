@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { assertSameOrigin } from "../../access/admit-session.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
@@ -11,15 +10,7 @@ import {
   newPasswordField,
   sessionOf,
 } from "../account/account-fields.ts";
-import { attemptOf } from "./sign-in-flow.ts";
-
-const shared = {
-  base: "root",
-  access: { open: true },
-  counting: "at-door",
-  tag: "Signing in",
-  encodeError: encodeContractError,
-} as const;
+import { attemptOf, forSigningIn } from "./sign-in-flow.ts";
 
 /** The token of a link. */
 export const linkTokenField = z
@@ -31,7 +22,7 @@ const requestSchema = z.object({ email: emailField });
 
 /** Sends a link to choose another password. */
 export const requestPasswordReset = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "POST",
   path: "/api/auth/request-password-reset",
   bodyBytesMax: accountBodyBytesMax,
@@ -55,7 +46,7 @@ const resetSchema = z.object({ token: linkTokenField, new_password: newPasswordF
 
 /** Sets another password by a link. */
 export const resetPassword = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "POST",
   path: "/api/auth/reset-password",
   bodyBytesMax: accountBodyBytesMax,
@@ -93,7 +84,7 @@ const verifySchema = z.object({ token: linkTokenField });
 
 /** Confirms an address by a link. */
 export const verifyEmail = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "POST",
   path: "/api/auth/verify-email",
   bodyBytesMax: accountBodyBytesMax,

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { assertSameOrigin } from "../../access/admit-session.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
+import { encodeContractError } from "../../http/error-envelope.ts";
 import { queryOf } from "../../http/request-context.ts";
 import { Reply } from "../../http/reply.ts";
 import { clientAddressHeader, identityPath } from "../../identity/people/lazy-identity.ts";
@@ -13,6 +14,15 @@ import {
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
+
+/** The declarations that routes share whose callers are not signed in yet. */
+export const forSigningIn = {
+  base: "root",
+  access: { open: true },
+  counting: "at-door",
+  tag: "Signing in",
+  encodeError: encodeContractError,
+} as const;
 
 /** What signs people in. */
 export type SignInDependencies = Pick<

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, emailField, passwordField } from "../account/account-fields.ts";
 import {
@@ -12,15 +11,8 @@ import {
   signInWithPassword,
   signOutOf,
   type SignInDependencies,
+  forSigningIn,
 } from "./sign-in-flow.ts";
-
-const shared = {
-  base: "root",
-  access: { open: true },
-  counting: "at-door",
-  tag: "Signing in",
-  encodeError: encodeContractError,
-} as const;
 
 /** A page of this service to return to: a path, or a URL at the public address. */
 const returnField = z.string().max(2_000).optional();
@@ -52,7 +44,7 @@ const secondFactorSchema = lazily(() =>
 
 /** Starts a session with e-mail and password. */
 export const signInByPassword = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "POST",
   path: "/api/auth/sign-in/email",
   bodyBytesMax: accountBodyBytesMax,
@@ -99,7 +91,7 @@ const redirectTo = (body: unknown): { url: string } => z.object({ url: z.string(
 
 /** Starts to sign in at an OIDC provider; the answer says where the browser goes. */
 export const signInWithProvider = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "POST",
   path: "/api/auth/sign-in/social",
   bodyBytesMax: accountBodyBytesMax,
@@ -123,7 +115,7 @@ export const signInWithProvider = defineEndpoint({
 
 /** Handles the browser's return from an OIDC provider. */
 export const providerCallback = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "GET",
   path: "/api/auth/callback/:provider",
   summary: "Complete signing in at an OpenID provider.",
@@ -139,7 +131,7 @@ export const providerCallback = defineEndpoint({
 
 /** Links a provider to the account of the signed-in user. */
 export const linkProvider = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   access: { session: true },
   tag: "Account",
   method: "POST",
@@ -160,7 +152,7 @@ export const linkProvider = defineEndpoint({
 
 /** Ends the session of the cookie, in any state. */
 export const signOut = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "POST",
   path: "/api/auth/sign-out",
   summary: "Sign out.",

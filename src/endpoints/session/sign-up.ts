@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { assertSameOrigin } from "../../access/admit-session.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Invitation } from "../../identity/people/links/invitations.ts";
 import type { Organization } from "../../identity/people/organizations.ts";
 import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
@@ -20,15 +19,8 @@ import {
   type SecondFactor,
   type SignInOutcome,
   type SignInDependencies,
+  forSigningIn,
 } from "./sign-in-flow.ts";
-
-const shared = {
-  base: "root",
-  access: { open: true },
-  counting: "at-door",
-  tag: "Signing in",
-  encodeError: encodeContractError,
-} as const;
 
 /** The referral code that a new user signs up with. */
 const referralCodeFields = {
@@ -110,7 +102,7 @@ function entitlementOf({
  * sign-up is open.
  */
 export const signUp = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "POST",
   path: "/api/auth/sign-up",
   bodyBytesMax: accountBodyBytesMax,
@@ -136,7 +128,7 @@ export const signUp = defineEndpoint({
 
 /** Lists the sign-in methods that are available. */
 export const signInMethods = defineEndpoint({
-  ...shared,
+  ...forSigningIn,
   method: "GET",
   path: "/api/auth/methods",
   summary: "Show the ways to sign in and sign up.",
