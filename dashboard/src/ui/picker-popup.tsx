@@ -1,7 +1,39 @@
 import { Combobox } from "@base-ui/react/combobox";
-import { useState } from "react";
-import { type Choice, type ChoiceGroup, PickerFace, type PickerProps } from "./picker.tsx";
+import { type ReactNode, useState } from "react";
 import style from "./picker.module.css";
+
+/** One of what there is to choose from, with what speaks for or against it. */
+export interface Choice {
+  value: string;
+  label: string;
+  /** Shown below the label. */
+  note: string;
+  /** A figure beside the label. */
+  price?: string;
+}
+
+/** Choices under a heading, in the form that the combobox takes. An empty heading is not shown. */
+export interface ChoiceGroup {
+  value: string;
+  items: readonly Choice[];
+}
+
+/** What is chosen, and what there is to choose from. */
+export interface PickerProps {
+  /** What is chosen, in a word: `Model`. */
+  label: string;
+  value: string;
+  /** The chosen one as the button shows it. */
+  shown: string;
+  groups: readonly ChoiceGroup[];
+  onChange: (value: string) => void;
+  /** The name of the field that searches, such as `Search models`. */
+  search: string;
+  /** Says that nothing has the searched text in its name. */
+  none: string;
+  /** What else can be done, at the end of the list. */
+  last?: readonly [name: string, act: () => void];
+}
 
 /** What a list shows of its choices at most; a longer one is searched. */
 const shownMax = 60;
@@ -29,12 +61,13 @@ export function PickerPopup({
   label,
   value,
   shown,
+  face,
   groups,
   onChange,
   search,
   none,
   last,
-}: PickerProps) {
+}: PickerProps & { face: ReactNode }) {
   const [isOpen, setOpen] = useState(true);
   const known = groups.flatMap(({ items }) => items).find((item) => item.value === value);
   return (
@@ -52,7 +85,7 @@ export function PickerPopup({
       isItemEqualToValue={(one: Choice, other: Choice) => one.value === other.value}
     >
       <Combobox.Trigger className={style["trigger"] ?? ""} aria-label={`${label}: ${shown}`}>
-        <PickerFace shown={shown} />
+        {face}
       </Combobox.Trigger>
       <Combobox.Portal>
         <Combobox.Positioner className={style["place"] ?? ""} align="start" sideOffset={4}>

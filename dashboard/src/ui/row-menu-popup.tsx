@@ -1,14 +1,19 @@
+import type { ReactNode } from "react";
 import { Menu } from "@base-ui/react/menu";
-import { type RowMenuProps, ThreeDots } from "./row-menu.tsx";
 import style from "./ui.module.css";
 
+/** The name of a row, and what can be done with it. */
+export interface RowMenuProps {
+  /** Names the row: `Actions of Night watch`. */
+  label: string;
+  actions: readonly (readonly [name: string, act: () => void])[];
+  /** What the button shows; absent shows three dots. */
+  face?: ReactNode;
+  className?: string | undefined;
+}
+
 /** The menu itself, open from the start. */
-export function RowMenuPopup({
-  label,
-  actions,
-  face = <ThreeDots />,
-  className = style.close,
-}: RowMenuProps) {
+export function RowMenuPopup({ label, actions, face, className }: RowMenuProps) {
   return (
     <Menu.Root defaultOpen>
       <Menu.Trigger className={className ?? ""} aria-label={label}>

@@ -19,8 +19,9 @@ import {
   generationsQuery,
   histogramQuery,
   newerQuery,
+  type Change,
 } from "./api.ts";
-import { type Change, Filters, defaultRange } from "./filters.tsx";
+import { Filters, defaultRange } from "./filters.tsx";
 import { GenerationDrawer, useStepKeys } from "./generation-drawer.tsx";
 import { ColumnChoice, useHiddenColumns } from "./column-choice.tsx";
 import { GenerationsTable } from "./generations-table.tsx";

@@ -25,6 +25,9 @@ export interface ActivityFilters extends RangeSearch {
   workspace_id?: string | undefined;
 }
 
+/** Changes filters of the address; what is undefined is taken away. */
+export type Change = (change: Record<string, string | undefined>) => void;
+
 /**
  * The query of a list, for a range that begins in the past and has no end, so that newer requests
  * belong to it.

@@ -7,9 +7,10 @@ import { keysQuery } from "../keys/api.ts";
 import { workspacesQuery } from "../operator/api.ts";
 import { useProviderNames } from "../provider-keys/provider-names.tsx";
 import { useNames } from "../usage/use-names.ts";
-import type { ActivityFilters } from "./api.ts";
-import { ofWorkspace, UsedField } from "./used-field.tsx";
+import type { ActivityFilters, Change } from "./api.ts";
+import { UsedField } from "./used-field.tsx";
 import style from "./activity.module.css";
+import { ofWorkspace } from "./used-filters.ts";
 
 const statuses = [
   ["", "Any status"],
@@ -42,9 +43,6 @@ const typed: readonly (readonly [TextFilter, string])[] = [
   ["batch_id", "Batch id"],
 ];
 const chosenFurther = ["error", "app", "session_id", "preset_id", "batch_id"] as const;
-
-/** Changes filters of the address; what is undefined is taken away. */
-export type Change = (change: Record<string, string | undefined>) => void;
 
 interface FilterProps {
   filters: ActivityFilters;

@@ -2,9 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { count, localTime, requestCost, usd, utc } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Awaiting, Card, Loaded, Problem, Stale } from "../../ui/parts.tsx";
-import { type ActivityFilters, type Failures, type Histogram, failuresQuery } from "./api.ts";
+import {
+  type ActivityFilters,
+  type Failures,
+  type Histogram,
+  failuresQuery,
+  type Change,
+} from "./api.ts";
 import { useProviderNames } from "../provider-keys/provider-names.tsx";
-import type { Change } from "./filters.tsx";
 import style from "./activity.module.css";
 
 const height = 48;

@@ -2,27 +2,8 @@ import { lazy } from "react";
 import { LazyPopup } from "../../ui/lazy-popup.tsx";
 import { PickerFace } from "../../ui/picker.tsx";
 import pickerStyle from "../../ui/picker.module.css";
-import type { Change } from "./filters.tsx";
-import type { ActivityFilters } from "./api.ts";
-
-/** Names of the filters that are chosen from values in use: of the field, of no choice, of all values. */
-export const usedFilters = {
-  model: { label: "Model", any: "Any model", all: "models" },
-  provider: { label: "Provider", any: "Any provider", all: "providers" },
-  key_id: { label: "Key", any: "Any key", all: "keys" },
-  workspace_id: { label: "Of workspace", any: "Any workspace", all: "workspaces" },
-  app: { label: "App", any: "Any app", all: "apps" },
-  session_id: { label: "Session", any: "Any session", all: "sessions" },
-  preset_id: { label: "Preset", any: "Any preset", all: "presets" },
-  batch_id: { label: "Batch", any: "Any batch", all: "batches" },
-  error: { label: "Error", any: "Any error", all: "errors" },
-} as const;
-
-/** A filter that is chosen from what was used. */
-export type UsedFilter = keyof typeof usedFilters;
-
-/** The filters whose values are known of one workspace alone, which an operator chooses first. */
-export const ofWorkspace: readonly UsedFilter[] = ["key_id", "app", "session_id", "preset_id"];
+import type { ActivityFilters, Change } from "./api.ts";
+import { usedFilters, type UsedFilter } from "./used-filters.ts";
 
 const load = () => import("./used-popup.tsx");
 const Popup = lazy(async () => ({ default: (await load()).UsedPopup }));
@@ -45,6 +26,7 @@ export function UsedField({
   const { label, any } = usedFilters[name];
   const value = filters[name] ?? "";
   const shown = value === "" ? any : (nameOf?.(value) ?? value);
+  const face = <PickerFace shown={shown} />;
   return (
     <LazyPopup
       load={load}
@@ -55,8 +37,8 @@ export function UsedField({
       className={pickerStyle["trigger"]}
       aria-label={`${label}: ${shown}`}
     >
-      <PickerFace shown={shown} />
-      <Popup {...{ name, nameOf, shown, filters, onFilter, acrossWorkspaces }} />
+      {face}
+      <Popup {...{ name, nameOf, shown, face, filters, onFilter, acrossWorkspaces }} />
     </LazyPopup>
   );
 }

@@ -1,14 +1,13 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { count } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
-import type { Choice } from "../../ui/picker.tsx";
-import { PickerPopup } from "../../ui/picker-popup.tsx";
+import { PickerPopup, type Choice } from "../../ui/picker-popup.tsx";
 import { batchPagesQuery, nameOf as nameOfBatch } from "../batches/api.ts";
 import { serviceUsageQuery, workspacesQuery } from "../operator/api.ts";
 import { type UsageGroup, type UsageRow, totalsOf, usageQuery } from "../usage/api.ts";
-import { type ActivityFilters, failuresQuery } from "./api.ts";
-import type { Change } from "./filters.tsx";
-import { ofWorkspace, type UsedFilter, usedFilters } from "./used-field.tsx";
+import { type ActivityFilters, failuresQuery, type Change } from "./api.ts";
+import { usedFilters, type UsedFilter, ofWorkspace } from "./used-filters.ts";
 
 /** What the API groups usage by for a filter, and the value of a row. */
 const groups: Readonly<
@@ -92,12 +91,14 @@ export function UsedPopup({
   name,
   nameOf,
   shown,
+  face,
   filters,
   onFilter,
   acrossWorkspaces,
 }: Wanted & {
   nameOf: ((value: string) => string) | undefined;
   shown: string;
+  face: ReactNode;
   onFilter: Change;
   acrossWorkspaces: boolean;
 }) {
@@ -136,6 +137,7 @@ export function UsedPopup({
       label={label}
       value={filters[name] ?? ""}
       shown={shown}
+      face={face}
       groups={[{ value: "", items: [{ value: "", label: any, note: "" }, ...items] }]}
       onChange={(value) => onFilter({ [name]: value || undefined })}
       search={`Search ${all}`}

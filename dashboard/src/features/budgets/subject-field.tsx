@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Field } from "../../ui/parts.tsx";
-import { type Choice, Picker } from "../../ui/picker.tsx";
+import { Picker } from "../../ui/picker.tsx";
 import { customerPagesQuery } from "../customers/api.ts";
 import { keysQuery } from "../keys/api.ts";
 import { reachableQuery } from "../models/api.ts";
@@ -8,6 +8,7 @@ import { choiceOf } from "../models/model-choice.ts";
 import { providersQuery } from "../provider-keys/api.ts";
 import { teamsQuery } from "../teams/api.ts";
 import { useNames } from "../usage/use-names.ts";
+import type { Choice } from "../../ui/picker-popup.tsx";
 
 /** What a budget can be about, beside the whole workspace. */
 export type SubjectScope = "team" | "key" | "user" | "model" | "provider" | "customer";

@@ -1,6 +1,6 @@
 import { count, unitPrice } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
-import type { Choice } from "../../ui/picker.tsx";
+import type { Choice } from "../../ui/picker-popup.tsx";
 import type { Model } from "./api.ts";
 
 /** Capabilities by which people choose. */

@@ -1,8 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Button, Card, Empty, Loaded, NextPage } from "../../ui/parts.tsx";
-import type { ActivityFilters } from "../activity/api.ts";
-import { type Change, Filters, defaultRange } from "../activity/filters.tsx";
+import type { ActivityFilters, Change } from "../activity/api.ts";
+import { Filters, defaultRange } from "../activity/filters.tsx";
 import { GenerationDrawer, useStepKeys } from "../activity/generation-drawer.tsx";
 import { GenerationsTable } from "../activity/generations-table.tsx";
 import { anyExplanationQuery, requestsQuery } from "./api.ts";

@@ -2,12 +2,13 @@ import { Suspense, lazy, useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { Drawer } from "../../ui/overlay.tsx";
 import { Actions, Button, Skeleton } from "../../ui/parts.tsx";
-import { type ChoiceGroup, Picker } from "../../ui/picker.tsx";
+import { Picker } from "../../ui/picker.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { type Column, type MediaKind, changesOf, columnOf, columnsMax } from "./draft.ts";
 import own from "./playground.module.css";
 import { SavePreset } from "./save-preset.tsx";
 import { SettingsForm } from "./settings-form.tsx";
+import type { ChoiceGroup } from "../../ui/picker-popup.tsx";
 
 // Loaded with its first use.
 const SavePrompt = lazy(async () => ({

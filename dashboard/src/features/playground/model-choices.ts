@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useScope } from "../../lib/session.ts";
-import type { ChoiceGroup } from "../../ui/picker.tsx";
+import type { ChoiceGroup } from "../../ui/picker-popup.tsx";
 import { type Model, reachableQuery } from "../models/api.ts";
 import { choiceOf } from "../models/model-choice.ts";
 import { type UsageRow, usageQuery } from "../usage/api.ts";
