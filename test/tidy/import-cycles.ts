@@ -3,8 +3,11 @@ import type { SourceTree } from "./source-tree.ts";
 import { roomOf } from "./layer-imports.ts";
 import { isProgram } from "./rule.ts";
 
+/** What each node leads to. */
+type Graph = ReadonlyMap<string, readonly string[]>;
+
 /** One cycle for every group of nodes that reach each other, starting at the first by name. */
-function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+function cyclesOf(graph: Graph): string[][] {
   const cycles: string[][] = [];
   const done = new Set<string>();
   const trail: string[] = [];
@@ -21,6 +24,22 @@ function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   return cycles;
 }
 
+/** The files that each file imports from, for imports of types only where they count. */
+const fileGraph = (
+  { files }: SourceTree,
+  { countsTypes }: { countsTypes: boolean },
+): Map<string, string[]> =>
+  new Map(
+    files
+      .filter(({ path }) => isProgram(path))
+      .map(({ path, imports }) => [
+        path,
+        imports.flatMap(({ target, typeOnly }) =>
+          target === undefined || (typeOnly && !countsTypes) ? [] : [target],
+        ),
+      ]),
+  );
+
 /**
  * No file needs itself to be loaded first. Imports of types are free: they are gone before the
  * program runs.
@@ -28,22 +47,49 @@ function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
 export const importCycles: Rule = {
   name: "no import cycles",
   fix: "Move what both sides need to a file of its own, or pass it in.",
-  check({ files }): Finding[] {
-    const graph = new Map(
-      files
-        .filter(({ path }) => isProgram(path))
-        .map(({ path, imports }) => [
-          path,
-          imports.flatMap(({ target, typeOnly }) =>
-            target === undefined || typeOnly ? [] : [target],
-          ),
-        ]),
-    );
-    return cyclesOf(graph).map((cycle) => ({
+  check: (tree): Finding[] =>
+    cyclesOf(fileGraph(tree, { countsTypes: false })).map((cycle) => ({
       path: cycle[0] ?? "",
       problem: `is in a cycle: ${[...cycle, cycle[0]].join(" -> ")}`,
-    }));
-  },
+    })),
+};
+
+/** What is left of a graph without the files from which no way leads into a circle. */
+function circling(graph: Graph): Graph {
+  const left = new Map([...graph].filter(([, next]) => next.some((path) => graph.has(path))));
+  return left.size === graph.size ? graph : circling(left);
+}
+
+/** The shortest way from a file back to itself; undefined where there is none. */
+function wayBack(graph: Graph, start: string): string[] | undefined {
+  const seen = new Set<string>();
+  let ways = [[start]];
+  while (ways.length > 0) {
+    ways = ways.flatMap((way) =>
+      (graph.get(way.at(-1) ?? "") ?? [])
+        .filter((path) => !seen.has(path) && seen.add(path))
+        .map((path) => [...way, path]),
+    );
+    const found = ways.find((way) => way.at(-1) === start);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Every file that imports itself by way of others, with the shortest way. */
+export const circlesOf = (graph: Graph): Finding[] => {
+  const left = circling(graph);
+  return [...left.keys()].flatMap((path): Finding[] => {
+    const way = wayBack(left, path);
+    return way === undefined ? [] : [{ path, problem: `is in a circle: ${way.join(" -> ")}` }];
+  });
+};
+
+/** No two files describe each other: a reader understands one of them without the other. */
+export const typeCircles: Rule = {
+  name: "no circles of types",
+  fix: "Declare the type with its own idea, below both files.",
+  check: (tree) => circlesOf(fileGraph(tree, { countsTypes: true })),
 };
 
 /** The rooms that the files of each room import from, types included. */

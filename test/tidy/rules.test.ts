@@ -119,6 +119,15 @@ const cases: [rule: string, files: Record<string, string>, expected: string[]][]
     { "src/a.ts": 'import "./b.ts";', "src/b.ts": 'import { type A } from "./a.ts";' },
     [],
   ],
+  [
+    "no circles of types",
+    {
+      "src/a.ts": 'import "./b.ts";',
+      "src/b.ts": 'import type { A } from "./a.ts";',
+      "src/c.ts": 'import "./a.ts";',
+    },
+    ["src/a.ts is in a circle: src/a.ts -> src/b.ts -> src/a.ts", "src/b.ts is in a circle"],
+  ],
   ["relative imports name their file", { "src/a.ts": 'import "./b";' }, ["src/a.ts:1 imports ./b"]],
   [
     "relative imports name their file",
