@@ -149,6 +149,20 @@ export const hasOddMembers = (schema: unknown): boolean =>
     (name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name),
   );
 
+/** Returns whether a schema has keywords of drafts before 2020-12: tuples, and bounds as switches. */
+export const isOfOlderDraft = (schema: unknown): boolean =>
+  schemasIn(schema).some(
+    ({ items, exclusiveMinimum, exclusiveMaximum }) =>
+      Array.isArray(items) ||
+      [exclusiveMinimum, exclusiveMaximum].some((bound) => typeof bound === "boolean"),
+  );
+
+/** Returns whether a schema has a list without items. */
+export const lacksItems = (schema: unknown): boolean =>
+  schemasIn(schema).some(
+    ({ type, items }) => [type].flat().includes("array") && items === undefined,
+  );
+
 /** Returns whether two tools of a list have one name. */
 export const hasTwins = (tools: readonly Fields[]): boolean =>
   new Set(tools.map(({ name }) => name)).size < tools.length;

@@ -157,6 +157,16 @@ export const oddMembers: Fields = {
   required: ["filter[city]"],
 };
 
+/** The schema of a function as older drafts write it. */
+export const olderSchema: Fields = {
+  type: "object",
+  properties: {
+    range: { type: "array", items: [{ type: "number" }, { type: "number" }] },
+    least: { type: "integer", minimum: 0, exclusiveMinimum: true },
+    names: { type: "array" },
+  },
+};
+
 /** Chat's response format of a schema. */
 export const chatFormat = (schema: Fields, strict = true): Fields => ({
   response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict } },

@@ -8,6 +8,7 @@ import type {
   ToolChoice,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
+import { currentSchema } from "../shared/schemas/current-schema.ts";
 import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
 import { asObject, asString, joined, withoutUndefined } from "../shared/wire-fields.ts";
@@ -367,7 +368,8 @@ function encodeFunction(tool: FunctionTool, place: GeminiPlace): JsonObject {
   return withoutUndefined<JsonObject>({
     name: place.state.wireName({ ...tool, kind: "function" }),
     description: tool.description,
-    parametersJsonSchema: tool.parameters && objectSchema(tool.parameters),
+    parametersJsonSchema:
+      tool.parameters && objectSchema(currentSchema(tool.parameters, { items: false })),
   });
 }
 

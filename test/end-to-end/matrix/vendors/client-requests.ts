@@ -4,6 +4,7 @@ import {
   claudeTool,
   eitherOf,
   geminiTool,
+  olderSchema,
   responsesTool,
   schemaOf,
 } from "../../../support/strict-vendors/samples.ts";
@@ -125,6 +126,7 @@ export const clientRequests: readonly ClientCase[] = [
     thinking: { type: "adaptive" },
     output_config: { effort: "high" },
   }),
+  messages("a tool of an older draft", { tools: [claudeTool({ input_schema: olderSchema })] }),
   messages("tools without reasoning", { tools: [claudeTool()], thinking: { type: "disabled" } }),
   messages("a history of calls", { tools: [claudeTool()] }, claudeTurns()),
   messages(

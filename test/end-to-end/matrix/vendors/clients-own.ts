@@ -33,7 +33,7 @@ export const clientsOwn: readonly RegExp[] = [
   /\/(?:large-metadata|long-session)$/,
   /\/(?:responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
   // Schemas and names of tools, which are the client's own words.
-  /\/(?:tool-name|array-without-items|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
+  /\/(?:tool-name|array-without-items|(?:responses-)?older-schema|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
   /^openai\/(?:responses-)?top-level-forms$/,
   /^llama-cpp\/(?:pattern-without-anchors|prompt-\w+)$/,
   /\/(?:schema-missing|schema-streamed|json-without-the-word)$/,

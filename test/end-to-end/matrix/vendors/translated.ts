@@ -7,6 +7,7 @@ import {
   chatTool,
   eitherOf,
   oddMembers,
+  olderSchema,
   schemaOf,
 } from "../../../support/strict-vendors/samples.ts";
 import type { Fields } from "../support/json-value.ts";
@@ -94,6 +95,7 @@ export const translated: Readonly<Record<string, Fields>> = {
   "anthropic/history-without-tools": toolless,
   "anthropic/tool-name": badName,
   "anthropic/member-name": ask({ tools: [chatTool({ parameters: oddMembers })] }),
+  "anthropic/older-schema": ask({ tools: [chatTool({ parameters: olderSchema })] }),
   "anthropic/tool-names-twice": twins,
   "anthropic/top-level-forms": ask({ tools: [chatTool({ parameters: eitherOf })] }),
   "anthropic/too-many-markers": markers,

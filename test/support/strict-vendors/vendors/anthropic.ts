@@ -3,9 +3,6 @@ import {
   at,
   blocksOf,
   fieldsOf,
-  hasForms,
-  hasOddMembers,
-  hasTwins,
   isAbove,
   isOpen,
   isOther,
@@ -17,15 +14,9 @@ import {
   turnsOf,
 } from "../reading.ts";
 import { type Fields, rulesOf, type VendorRequest, type VendorRule } from "../rule.ts";
-import {
-  askClaude,
-  claudeHistory,
-  claudeTool,
-  eitherOf,
-  oddMembers,
-  schemaOf,
-} from "../samples.ts";
+import { askClaude, claudeHistory, claudeTool, schemaOf } from "../samples.ts";
 import { anthropicError as envelope, thoughtRules } from "./anthropic-thoughts.ts";
+import { toolRules } from "./anthropic-tools.ts";
 
 /** Claude 4.7 and later. */
 const since47 = /claude-(?:(?:opus|sonnet|haiku|fable|mythos)-)?(?:4-[7-9]|[5-9])(?!\d)/;
@@ -372,54 +363,6 @@ const turnRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: env
     violates: { model: "claude-sonnet-4-5", body: { ...claudeHistory(), tools: undefined } },
   },
   {
-    id: "tool-name",
-    when: ({ body }) =>
-      listOf(body["tools"]).some(
-        ({ type, name }) =>
-          (type ?? "custom") === "custom" && !/^[a-zA-Z0-9_-]{1,128}$/.test(String(name)),
-      ),
-    says: "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
-    source: "@anthropic-ai/sdk 1.11, resources/messages (2026-11-21)",
-    violates: {
-      model: "claude-sonnet-4-5",
-      body: askClaude({ tools: [claudeTool({ name: "look.up" })] }),
-    },
-  },
-  {
-    id: "member-name",
-    when: ({ body }) => listOf(body["tools"]).some((tool) => hasOddMembers(tool["input_schema"])),
-    says: "tools.0.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'",
-    source:
-      "github.com/decocms/studio/pull/6874 (2026-09-02), " +
-      "github.com/beautyfree/appstore-connect-mcp/issues/2 (2026-04-13)",
-    violates: {
-      model: "claude-sonnet-4-5",
-      body: askClaude({ tools: [claudeTool({ input_schema: oddMembers })] }),
-    },
-  },
-  {
-    id: "tool-names-twice",
-    when: ({ body }) => hasTwins(listOf(body["tools"])),
-    says: "tools: Tool names must be unique.",
-    source: "github.com/anthropics/claude-code/issues/10687 (2025-10-31)",
-    violates: {
-      model: "claude-sonnet-4-5",
-      body: askClaude({ tools: [claudeTool(), claudeTool()] }),
-    },
-  },
-  {
-    id: "top-level-forms",
-    when: ({ body }) => listOf(body["tools"]).some((tool) => hasForms(tool["input_schema"])),
-    says: "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level",
-    source:
-      "github.com/anthropics/claude-code/issues/44788 (2026-04-07), " +
-      "github.com/windoze95/cantinarr/issues/497 (2026-08-23)",
-    violates: {
-      model: "claude-sonnet-4-5",
-      body: askClaude({ tools: [claudeTool({ input_schema: eitherOf })] }),
-    },
-  },
-  {
     id: "too-many-markers",
     when: ({ body }) => (JSON.stringify(body).match(/"cache_control"/g) ?? []).length > 4,
     says: "A maximum of 4 blocks with cache_control may be provided. Found 5.",
@@ -595,5 +538,6 @@ export const anthropicRules: readonly VendorRule[] = [
   ...thinkingRules,
   ...thoughtRules,
   ...turnRules,
+  ...toolRules,
   ...schemaRules,
 ];

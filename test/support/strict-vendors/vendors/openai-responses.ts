@@ -4,15 +4,17 @@ import {
   functionsOf,
   hasForms,
   hasOptional,
+  isOfOlderDraft,
   isOpen,
   isOther,
   isSet,
+  lacksItems,
   listOf,
   not,
   schemasIn,
 } from "../reading.ts";
 import { type Fields, rulesOf, type VendorRequest, type VendorRule } from "../rule.ts";
-import { chatTool, eitherOf, responsesTool, schemaOf } from "../samples.ts";
+import { chatTool, eitherOf, olderSchema, responsesTool, schemaOf } from "../samples.ts";
 import {
   openaiError as envelope,
   isOff as offOf,
@@ -79,6 +81,22 @@ export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
       violates: {
         model: "gpt-4.1",
         body: { ...hello, tools: [responsesTool({ parameters: eitherOf, strict: false })] },
+      },
+    },
+    {
+      id: "responses-older-schema",
+      when: (request) =>
+        functionsOf(request).some(
+          ({ parameters }) => isOfOlderDraft(parameters) || lacksItems(parameters),
+        ),
+      says: "Invalid schema for function 'look_up': In context=('properties', 'names'), array schema missing items.",
+      param: "tools[0].parameters",
+      code: "invalid_function_parameters",
+      source:
+        "github.com/ogx-ai/ogx/pull/3602 (2025-09-29), github.com/heypinchy/pinchy/pull/380 (2026-05-18)",
+      violates: {
+        model: "gpt-4.1",
+        body: { ...hello, tools: [responsesTool({ parameters: olderSchema, strict: false })] },
       },
     },
     {

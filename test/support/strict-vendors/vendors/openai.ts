@@ -9,9 +9,11 @@ import {
   hasStrayResult,
   isAbove,
   isLonger,
+  isOfOlderDraft,
   isOpen,
   isOther,
   isSet,
+  lacksItems,
   lacksResults,
   listOf,
   not,
@@ -30,6 +32,7 @@ import {
   chatResult,
   chatTool,
   eitherOf,
+  olderSchema,
   schemaOf,
 } from "../samples.ts";
 import { openaiResponsesRules } from "./openai-responses.ts";
@@ -309,12 +312,7 @@ const formRefusals = rulesOf({ vendor: "openai", endpoint: "chat", body: envelop
   },
   {
     id: "array-without-items",
-    when: (request) =>
-      functionsOf(request).some(({ parameters }) =>
-        schemasIn(parameters).some(
-          (schema) => schema["type"] === "array" && schema["items"] === undefined,
-        ),
-      ),
+    when: (request) => functionsOf(request).some(({ parameters }) => lacksItems(parameters)),
     says: "Invalid schema for function 'look_up': array schema missing items.",
     param: "tools[0].function.parameters",
     code: "invalid_function_parameters",
@@ -323,6 +321,16 @@ const formRefusals = rulesOf({ vendor: "openai", endpoint: "chat", body: envelop
       model: "gpt-4.1",
       body: ask({ tools: [chatTool({ parameters: schemaOf({ type: "array" }) })] }),
     },
+  },
+  {
+    id: "older-schema",
+    when: (request) => functionsOf(request).some(({ parameters }) => isOfOlderDraft(parameters)),
+    says: "Invalid schema for function 'look_up': [{'type': 'number'}] is not of type 'object', 'boolean'.",
+    param: "tools[0].function.parameters",
+    code: "invalid_function_parameters",
+    source:
+      "github.com/LionSR/TeXRA/pull/2323 (2026-01-20), github.com/camel-ai/camel/pull/393 (2024-03-29)",
+    violates: { model: "gpt-4.1", body: ask({ tools: [chatTool({ parameters: olderSchema })] }) },
   },
   {
     id: "parameters-without-properties",

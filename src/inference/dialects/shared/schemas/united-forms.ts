@@ -1,6 +1,8 @@
+import type { DialectId } from "../../../canonical/dialect-id.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import type { EncodePlace } from "../encode-state.ts";
 import { asArray, asObject, asString } from "../wire-fields.ts";
+import { currentSchema } from "./current-schema.ts";
 import { type HeldSchema, loseDescribed, referred, withRules } from "./held-schema.ts";
 
 /** Keywords that list the forms of a value; of the last one, all hold at once. */
@@ -51,16 +53,20 @@ export function unitedForms(schema: JsonObject): HeldSchema {
   };
 }
 
+/** Dialects whose makers refuse a list without items. */
+const needsItems: ReadonlySet<DialectId> = new Set(["openai-chat", "openai-responses"]);
+
 /**
- * Returns the schema of a tool's arguments for an upstream of another dialect, with its forms
- * united; undefined where the tool has none.
+ * Returns the schema of a tool's arguments for an upstream of another dialect, in today's draft and
+ * with its forms united; undefined where the tool has none.
  */
 export function unitedParameters(
   parameters: JsonObject | undefined,
   place: EncodePlace,
 ): JsonObject | undefined {
   if (parameters === undefined || place.state.sameDialect) return parameters;
-  const united = unitedForms(parameters);
+  const items = needsItems.has(place.state.dialect);
+  const united = unitedForms(currentSchema(parameters, { items }));
   loseDescribed(united, place.at(".parameters"));
   return united.schema;
 }

@@ -1,0 +1,72 @@
+import { hasForms, hasOddMembers, hasTwins, isOfOlderDraft, listOf } from "../reading.ts";
+import { rulesOf } from "../rule.ts";
+import { askClaude, claudeTool, eitherOf, oddMembers, olderSchema } from "../samples.ts";
+import { anthropicError } from "./anthropic-thoughts.ts";
+
+/** What Anthropic refuses about the definitions of tools. */
+export const toolRules = rulesOf(
+  { vendor: "anthropic", endpoint: "messages", body: anthropicError },
+  [
+    {
+      id: "tool-name",
+      when: ({ body }) =>
+        listOf(body["tools"]).some(
+          ({ type, name }) =>
+            (type ?? "custom") === "custom" && !/^[a-zA-Z0-9_-]{1,128}$/.test(String(name)),
+        ),
+      says: "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+      source: "@anthropic-ai/sdk 1.11, resources/messages (2026-11-21)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: askClaude({ tools: [claudeTool({ name: "look.up" })] }),
+      },
+    },
+    {
+      id: "member-name",
+      when: ({ body }) => listOf(body["tools"]).some((tool) => hasOddMembers(tool["input_schema"])),
+      says: "tools.0.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'",
+      source:
+        "github.com/decocms/studio/pull/6874 (2026-09-02), " +
+        "github.com/beautyfree/appstore-connect-mcp/issues/2 (2026-04-13)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: askClaude({ tools: [claudeTool({ input_schema: oddMembers })] }),
+      },
+    },
+    {
+      id: "older-schema",
+      when: ({ body }) =>
+        listOf(body["tools"]).some((tool) => isOfOlderDraft(tool["input_schema"])),
+      says: "tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12",
+      source:
+        "github.com/Dokploy/mcp/issues/74 (2026-08-16), " +
+        "github.com/hyperdxio/hyperdx/pull/2925 (2026-08-17)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: askClaude({ tools: [claudeTool({ input_schema: olderSchema })] }),
+      },
+    },
+    {
+      id: "tool-names-twice",
+      when: ({ body }) => hasTwins(listOf(body["tools"])),
+      says: "tools: Tool names must be unique.",
+      source: "github.com/anthropics/claude-code/issues/10687 (2025-10-31)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: askClaude({ tools: [claudeTool(), claudeTool()] }),
+      },
+    },
+    {
+      id: "top-level-forms",
+      when: ({ body }) => listOf(body["tools"]).some((tool) => hasForms(tool["input_schema"])),
+      says: "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level",
+      source:
+        "github.com/anthropics/claude-code/issues/44788 (2026-04-07), " +
+        "github.com/windoze95/cantinarr/issues/497 (2026-08-23)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: askClaude({ tools: [claudeTool({ input_schema: eitherOf })] }),
+      },
+    },
+  ],
+);
