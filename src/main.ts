@@ -100,9 +100,9 @@ async function start(): Promise<void> {
   const logger = boundedLogger(createLogger({ level: configuration.logLevel }), systemClock);
   const metrics = createMetrics({ usage: configuration.telemetry.usage });
   const line = SupervisorLine.open(process.env, { ownMetrics: () => metrics.text() });
-  if (line === undefined && configuration.server.processes !== 1)
-    return supervise(configuration, logger);
   const isStarted = endWhileStarting(logger);
+  if (line === undefined && configuration.server.processes !== 1)
+    return supervise(configuration, { logger, isStarted });
   closeFiles(configuration, logger);
   const nodeName = line && `${hostname()}/${line.place.number}`;
   const telemetry = sendTelemetry(configuration, { logger, metrics, version, nodeName });
@@ -281,7 +281,10 @@ function tellReady({ lines, url }: { lines: readonly string[]; url: string }): v
 const endMarginMs = 10_000;
 
 /** Runs as many gateways as the configuration says, in processes of their own. */
-async function supervise({ server, metricsPort }: Settings, logger: Logger): Promise<void> {
+async function supervise(
+  { server, metricsPort }: Settings,
+  { logger, isStarted }: { logger: Logger; isStarted(): void },
+): Promise<void> {
   const { ProcessFailedError, Supervisor } = await import("./app/process/supervisor.ts");
   const { host, port, processes } = server;
   if (port !== 0) {
@@ -302,11 +305,13 @@ async function supervise({ server, metricsPort }: Settings, logger: Logger): Pro
   });
   process.on("SIGTERM", () => supervisor.end());
   process.on("SIGINT", () => supervisor.end());
+  isStarted();
   if (!process.stdout.isTTY) process.on("SIGHUP", () => supervisor.reload());
   void supervisor.exitCode.then((code) => process.exit(code));
   watchForMistakes(logger);
   try {
     const ready = await supervisor.start();
+    if (ready === undefined) return;
     const metrics = {
       text: () => supervisor.metricsText(),
       contentType: createMetrics().contentType,

@@ -63,7 +63,6 @@ export class Supervisor {
   private readonly ended = Promise.withResolvers<number>();
   private readonly ending = new AbortController();
   private firstSignalMs: number | undefined;
-  private isServing = false;
   private port: number;
   private lastQuestion = 0;
 
@@ -72,15 +71,19 @@ export class Supervisor {
     this.port = options.port;
   }
 
-  /** Resolves once all processes serve. Rejects with `ProcessFailedError` where one cannot. */
-  async start(): Promise<ReadyProcess> {
+  /**
+   * Resolves once all processes serve, with undefined where they were ended before that. Rejects
+   * with `ProcessFailedError` where one cannot serve.
+   */
+  async start(): Promise<ReadyProcess | undefined> {
     const first = await this.ready(this.spawn({ number: 1, port: this.port, announces: true }));
+    if (first === undefined) return undefined;
     this.port = first.port;
     const numbers = Array.from({ length: this.options.count - 1 }, (_, index) => index + 2);
-    await Promise.all(
-      numbers.map((number) => this.ready(this.spawn({ ...this.placeOf(number), number }))),
+    const others = await Promise.all(
+      numbers.map((number) => this.ready(this.spawn(this.placeOf(number)))),
     );
-    this.isServing = true;
+    if (others.includes(undefined)) return undefined;
     for (const gateway of this.gateways.values()) void this.watch(gateway);
     return first;
   }
@@ -183,8 +186,9 @@ export class Supervisor {
     if (isReady && child.exitCode === null) child.send(word);
   }
 
-  private async ready(gateway: Gateway): Promise<ReadyProcess> {
+  private async ready(gateway: Gateway): Promise<ReadyProcess | undefined> {
     const facts = await gateway.ready;
+    if (this.ending.signal.aborted) return undefined;
     if (facts !== undefined) return facts;
     const exitCode = await gateway.child.exited;
     for (const { child } of this.gateways.values()) child.kill("SIGTERM");
@@ -218,9 +222,13 @@ export class Supervisor {
       logger.error({}, "gateway processes that did not end are killed");
       for (const { child } of this.gateways.values()) child.kill("SIGKILL");
     }, endMs);
-    const codes = await Promise.all([...this.gateways.values()].map(({ child }) => child.exited));
+    const gateways = [...this.gateways.values()];
+    await Promise.all(gateways.map(({ child }) => child.exited));
     clearTimeout(timer);
-    const failed = codes.find((code) => code !== 0);
-    this.ended.resolve(this.isServing ? (failed === undefined ? 0 : 1) : (failed ?? 1));
+    // The signal itself ends a process that had nothing to finish yet.
+    const failed = gateways.find(
+      ({ child }) => child.exitCode !== 0 && child.signalCode !== "SIGTERM",
+    );
+    this.ended.resolve(failed === undefined ? 0 : 1);
   }
 }

@@ -6,6 +6,7 @@ import {
   endProcesses,
   runProcess,
   startProcess,
+  terminateStarting,
   type GatewayProcess,
 } from "../../support/process.ts";
 import { hasRedis, redisMissing, startRedis, type RedisServer } from "../../support/redis.ts";
@@ -142,6 +143,15 @@ describe.skipIf(!hasRedis)(`three processes on one port${redisMissing}`, () => {
     );
     expect([exitCode, stdout]).toEqual([1, ""]);
     expect(stderr.match(/SWITCHYARD_ENCRYPTION_KEY/g)).toHaveLength(1);
+  }, 600_000);
+
+  test("SIGTERM before they are ready ends all of them with 0", async () => {
+    const away = `postgres://127.0.0.1:${freePort()}/away`;
+    const ended = await terminateStarting(
+      options(processes, { DATABASE_URL: away }),
+      "waiting for the database",
+    );
+    expect(ended).toMatchObject({ exitCode: 0, stdout: "" });
   }, 600_000);
 
   test("SIGHUP to the supervisor reaches every process", async () => {
