@@ -25,6 +25,7 @@ const installations: Record<string, object> = {
   "the defaults": {},
   "an ingress with TLS, and Prometheus Operator": {
     ingress: { enabled: true, tlsSecretName: "tls", className: "nginx" },
+    configuration: { server: { drain_grace_ms: 0 } },
     metrics: { serviceMonitor: { enabled: true }, prometheusRule: { enabled: true } },
   },
   "TLS of its own": {
@@ -153,6 +154,7 @@ describe(`the Helm chart${missing}`, () => {
     ["the defaults", 45],
     ["a load balancer and a fixed number of gateways", 90],
     ["no migration job, and its own place", 77],
+    ["an ingress with TLS, and Prometheus Operator", 15],
   ])("gives pods the time that their drain takes: %s", (installation, seconds) => {
     expect(textOf(installation, "Deployment")).toContain(
       `"terminationGracePeriodSeconds":${seconds},`,

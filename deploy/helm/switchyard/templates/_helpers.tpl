@@ -49,8 +49,12 @@ envFrom: {{- toYaml . | nindent 2 }}
 
 {{/* switchyard.yaml, with the grace that the pod has for requests, unless the configuration names another. */}}
 {{- define "switchyard.configuration" -}}
-{{- $server := dict "drain_grace_ms" (mul .Values.drain.graceSeconds 1000) -}}
-{{- toYaml (merge (dict) .Values.configuration (dict "server" $server)) -}}
+{{- $configuration := deepCopy (.Values.configuration | default dict) -}}
+{{- $server := $configuration.server | default dict -}}
+{{- if not (hasKey $server "drain_grace_ms") -}}
+{{- $_ := set $server "drain_grace_ms" (mul .Values.drain.graceSeconds 1000) -}}
+{{- end -}}
+{{- toYaml (set $configuration "server" $server) -}}
 {{- end -}}
 
 {{/* Seconds that a pod has to end: the delay, the grace in force, and ten for the last commits. */}}
