@@ -1,10 +1,10 @@
 // Installs the locked packages when they are absent or older than the lock file, so that `npm
 // start` and `npm test` work on a fresh clone with nothing but Node and npm. What running needs is
-// installed; `--tests` adds what tests and benches need. Module names have no `node:` prefix, and
+// installed; `--tests` adds what tests and benches need. What `npm ci` has installed is kept. Module names have no `node:` prefix, and
 // nothing here is newer than Node 12, so that an old Node can say that it is too old.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -32,9 +32,34 @@ const forTests = process.argv.includes("--tests");
 const stamps = { running: `${lockHash} running`, all: lockHash };
 
 function isInstalled() {
-  if (!existsSync(join(modules, "bun")) || !existsSync(stampPath)) return false;
-  const stamp = readFileSync(stampPath, "utf8");
+  if (!existsSync(join(modules, "bun"))) return false;
+  const stamp = existsSync(stampPath) ? readFileSync(stampPath, "utf8") : "";
   return stamp === stamps.all || (!forTests && stamp === stamps.running);
+}
+
+/** Returns whether an optional package is the one for this machine, as far as its entry says it. */
+const isForHere = ({ os = [], cpu = [], libc }) =>
+  os.includes(process.platform) && cpu.includes(process.arch) && libc === undefined;
+
+/**
+ * Returns whether npm itself has installed what the lock file names, with its scripts: without them
+ * Bun is a few lines. npm lists what it has installed in a lock file of its own.
+ */
+function isInstalledByNpm() {
+  const listPath = join(modules, ".package-lock.json");
+  const programPath = join(modules, "bun", "bin", "bun.exe");
+  if (!existsSync(listPath) || !existsSync(programPath) || statSync(programPath).size < 1e6)
+    return false;
+  const { packages: present = {} } = JSON.parse(readFileSync(listPath, "utf8"));
+  const { packages: wanted = {} } = JSON.parse(lockText);
+  return Object.keys(wanted)
+    .filter((path) => path !== "" && (forTests || !wanted[path].dev))
+    .every((path) => {
+      const { version, integrity, optional } = wanted[path];
+      const found = present[path];
+      if (found === undefined) return optional && !isForHere(wanted[path]);
+      return found.version === version && found.integrity === integrity;
+    });
 }
 
 /** The number of packages that are in node_modules so far. */
@@ -117,11 +142,15 @@ function install() {
   child.once("close", (code) => {
     endProgress();
     if (code !== 0) return explainFailure(complaint, code === null ? 1 : code);
-    writeFileSync(stampPath, forTests ? stamps.all : stamps.running);
+    stampNow();
     console.error(
       `switchyard: installed ${countPackages()} packages in ${Math.round((Date.now() - startedMs) / 1000)} s`,
     );
   });
 }
 
-if (!isInstalled()) install();
+const stampNow = () => writeFileSync(stampPath, forTests ? stamps.all : stamps.running);
+if (!isInstalled()) {
+  if (isInstalledByNpm()) stampNow();
+  else install();
+}

@@ -73,6 +73,55 @@ test("adds packages for tests only with --tests, and keeps them for later starts
   expect(calls()).toEqual([running, "ci --no-audit --no-fund --loglevel=error --include=dev"]);
 });
 
+/** Leaves what `npm ci` leaves: the packages, and npm's own list of them. */
+function leaveInstalled(listed: object, programBytes: number): void {
+  const wanted = {
+    "": { name: "switchyard" },
+    "node_modules/bun": { version: "1.0.0", integrity: "sha512-a" },
+    "node_modules/tester": { version: "2.0.0", integrity: "sha512-b", dev: true },
+    "node_modules/elsewhere": { version: "1.0.0", optional: true, os: ["aix"] },
+    "node_modules/here": {
+      version: "3.0.0",
+      optional: true,
+      os: [process.platform],
+      cpu: [process.arch],
+    },
+  };
+  const folder = join(root, "node_modules", "bun", "bin");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "bun.exe"), Buffer.alloc(programBytes));
+  writeFileSync(join(root, "package-lock.json"), JSON.stringify({ packages: wanted }));
+  const { "": _, "node_modules/elsewhere": __, ...here } = wanted;
+  const list = JSON.stringify({ packages: { ...here, ...listed } });
+  writeFileSync(join(root, "node_modules", ".package-lock.json"), list);
+}
+
+test("keeps what `npm ci` has installed", () => {
+  leaveInstalled({}, 2e6);
+  expect(run()).toEqual({ status: 0, output: "" });
+  expect(run({}, "--tests")).toEqual({ status: 0, output: "" });
+  expect(run({}, "--tests")).toEqual({ status: 0, output: "" });
+  expect(calls()).toEqual([]);
+});
+
+test.each([
+  ["another version", { "node_modules/bun": { version: "1.0.1", integrity: "sha512-c" } }, 2e6],
+  ["no packages for this machine", { "node_modules/here": undefined }, 2e6],
+  ["no result of its scripts", {}, 600],
+])("installs again where `npm ci` left %s", (_, listed, programBytes) => {
+  leaveInstalled(listed, programBytes);
+  run();
+  expect(calls()).toEqual([running]);
+});
+
+test("adds what tests need where `npm ci` left it out", () => {
+  leaveInstalled({ "node_modules/tester": undefined }, 2e6);
+  expect(run().status).toBe(0);
+  expect(calls()).toEqual([]);
+  run({}, "--tests");
+  expect(calls()).toHaveLength(1);
+});
+
 test("installs again once the lock file has changed or the modules are gone", () => {
   run();
   writeFileSync(join(root, "package-lock.json"), '{"lockfileVersion":3,"packages":{}}');
