@@ -81,11 +81,18 @@ export class ImportPlan {
   /** The time of the import, by which keys have expired. */
   readonly nowMs: number;
   private readonly catalog: CatalogSnapshot;
+  /** Ids of the catalog, each by a provider and the plain wire name there. */
+  private readonly byWireName = new Map<string, string>();
   private readonly upstreams = new Map<string, string>();
 
   constructor(nowMs: number) {
     this.nowMs = nowMs;
     this.catalog = buildCatalog({ environment: {}, configuredProviders: [], nowMs });
+    for (const { id, routes } of this.catalog.models.values())
+      for (const { provider, upstreamModel } of routes) {
+        const name = `${provider.id} ${plainWireName(upstreamModel)}`;
+        if (!this.byWireName.has(name)) this.byWireName.set(name, id);
+      }
   }
 
   /** Returns the reference to a secret in the file itself; its value goes to a separate file. */
@@ -215,10 +222,11 @@ export class ImportPlan {
       const provider = upstream.vendor ?? entry.id;
       return { problem: `${provider} is not asked for ${settings.surface} by the gateway` };
     }
-    const extended = { ...entry, ...dialect, models: [...(entry.models ?? []), model] };
-    const problem = this.problemOf(extended, upstream);
+    // The models before it were checked when they were added, and none has its id.
+    const problem = this.problemOf({ ...entry, ...dialect, models: [model] }, upstream);
     if (problem !== undefined) return { problem };
-    Object.assign(entry, extended);
+    Object.assign(entry, dialect);
+    entry.models = [...(entry.models ?? []), model];
     this.keep(entry, upstream);
     if (settings.pricing !== undefined) return "file";
     if (isFree) return "free";
@@ -276,16 +284,7 @@ export class ImportPlan {
   /** Returns the model that a provider serves under a wire name, in any of its regions. */
   private servedAs(wireName: string, providerId: string): string | undefined {
     const plain = plainWireName(wireName);
-    if (plain === "") return undefined;
-    for (const { id, routes } of this.catalog.models.values())
-      if (
-        routes.some(
-          ({ provider, upstreamModel }) =>
-            provider.id === providerId && plainWireName(upstreamModel) === plain,
-        )
-      )
-        return id;
-    return undefined;
+    return plain === "" ? undefined : this.byWireName.get(`${providerId} ${plain}`);
   }
 
   /** Returns the catalog's price of a model at a provider, as the configuration writes it. */

@@ -51,6 +51,8 @@ export class SourceDocument {
   private readonly document: Document | undefined;
   private readonly lines = new LineCounter();
   private readonly seen = new Set<string>();
+  /** Parts of which something was read. */
+  private readonly touched = new Set<string>();
   private readonly settled = new Set<string>();
   private readonly lineIn: ((path: Path) => number | null) | undefined;
 
@@ -112,8 +114,12 @@ export class SourceDocument {
 
   /** Marks a part as read; with `whole`, everything in it, too. */
   use(path: Path, { whole = false }: { whole?: boolean } = {}): void {
-    this.seen.add(JSON.stringify(path));
-    if (whole) this.settled.add(JSON.stringify(path));
+    const place = JSON.stringify(path);
+    if (whole) this.settled.add(place);
+    if (this.seen.has(place)) return;
+    this.seen.add(place);
+    for (let length = 0; length < path.length; length += 1)
+      this.touched.add(JSON.stringify(path.slice(0, length)));
   }
 
   /** Reports the outcome for a part, which counts as read. */
@@ -139,7 +145,7 @@ export class SourceDocument {
           ? Object.entries(value)
           : [];
       const isSection = path.length === 1 && isObject(value);
-      if (!isSection && !this.isTouchedBelow(path)) {
+      if (!isSection && path.length > 0 && !this.touched.has(place)) {
         const isEmpty = typeof value === "object" && parts.length === 0;
         if (!isEmpty && !this.seen.has(place))
           this.report(path, "left_out", reasonFor(pathText(path)));
@@ -153,12 +159,6 @@ export class SourceDocument {
   /** Returns the report in the order of lines. */
   inOrder(): ImportFinding[] {
     return this.findings.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0));
-  }
-
-  private isTouchedBelow(path: Path): boolean {
-    if (path.length === 0) return true;
-    const prefix = `${JSON.stringify(path).slice(0, -1)},`;
-    return [...this.seen].some((seen) => seen.startsWith(prefix));
   }
 
   private lineOf(path: Path): number | null {
