@@ -10,7 +10,12 @@ export type NewLimits = (clock: Clock) => Promise<RequestLimits>;
 
 /** Returns windows in their own database of the shared server, measured by this clock. */
 async function sharedLimits(clock: Clock): Promise<RequestLimits> {
-  const shared = await SharedState.open({ url: await freshRedis(), logger: silentLogger });
+  const shared = await SharedState.open({
+    url: await freshRedis(),
+    logger: silentLogger,
+    // A server that counts as away would leave requests to windows of the process's own.
+    answerMs: 60_000,
+  });
   return new SharedRateLimiter({
     shared,
     ownWindows: new RateLimiter(clock),

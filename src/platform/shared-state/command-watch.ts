@@ -21,6 +21,7 @@ const checksPerTimeout = 10;
  */
 export class CommandWatch {
   private readonly client: Pick<Redis, "stream">;
+  private readonly answerMs: number;
   /** The socket that holds back the writes of the current turn. */
   private gathering: Redis["stream"] | undefined;
   /**
@@ -31,8 +32,9 @@ export class CommandWatch {
   private checks = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(client: Pick<Redis, "stream">) {
+  constructor(client: Pick<Redis, "stream">, answerMs = commandTimeoutMs) {
     this.client = client;
+    this.answerMs = answerMs;
   }
 
   /** Sends a command and returns its answer. Rejects where none comes in time. */
@@ -52,7 +54,7 @@ export class CommandWatch {
         },
       );
       this.sent.push(command);
-      this.timer ??= setInterval(() => this.check(), commandTimeoutMs / checksPerTimeout).unref();
+      this.timer ??= setInterval(() => this.check(), this.answerMs / checksPerTimeout).unref();
     });
   }
 
@@ -78,7 +80,7 @@ export class CommandWatch {
     }
     for (const { isAnswered, lateAtCheck, reject } of this.sent) {
       if (lateAtCheck > this.checks) break;
-      if (!isAnswered) reject(new Error(`no answer came within ${commandTimeoutMs} milliseconds`));
+      if (!isAnswered) reject(new Error(`no answer came within ${this.answerMs} milliseconds`));
     }
   }
 }

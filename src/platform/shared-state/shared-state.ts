@@ -127,9 +127,13 @@ export class SharedState implements SharedPart, SharedParts {
   private sentinelFailure: Error | undefined;
   private readonly watch: CommandWatch;
 
-  private constructor(client: Redis, server: SharedServer, logger: SharedStateLogger) {
+  private constructor(
+    client: Redis,
+    server: SharedServer,
+    { logger, answerMs }: { logger: SharedStateLogger; answerMs: number | undefined },
+  ) {
     this.client = client;
-    this.watch = new CommandWatch(client);
+    this.watch = new CommandWatch(client, answerMs);
     this.server = server;
     this.logger = logger;
     // Explains the failure better than the error that follows once no sentinel has named a primary.
@@ -150,12 +154,16 @@ export class SharedState implements SharedPart, SharedParts {
   static async open({
     logger,
     waitMs = waitMsDefault,
+    answerMs,
     ...server
   }: SharedServer & {
     logger: SharedStateLogger;
     waitMs?: number | undefined;
+    /** How long an answer may take before the server counts as away; one second where absent. */
+    answerMs?: number;
   }): Promise<SharedState> {
-    const shared = new SharedState(await newRedisClient(server, {}), server, logger);
+    const parts = { logger, answerMs };
+    const shared = new SharedState(await newRedisClient(server, {}), server, parts);
     const opened = Promise.withResolvers<void>();
     const forget = shared.onRun(() => opened.resolve());
     const timer = setTimeout(() => opened.reject(shared.awayError()), Math.max(waitMs, 1_000));
