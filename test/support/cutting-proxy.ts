@@ -15,6 +15,8 @@ export class CuttingProxy {
   onRequest: (request: Buffer) => void = () => undefined;
   /** Called for each connection that was refused. */
   onRefused: () => void = () => undefined;
+  /** Connections that were accepted so far. */
+  acceptedCount = 0;
   readonly #target: { host: string; port: number };
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
@@ -56,6 +58,7 @@ export class CuttingProxy {
       client.destroy();
       return this.onRefused();
     }
+    this.acceptedCount += 1;
     const upstream = connect(this.#target);
     let loseAnswer = false;
     const cut = () => {

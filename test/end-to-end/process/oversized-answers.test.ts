@@ -68,13 +68,17 @@ describe.skipIf(process.platform !== "linux")(
       // 5 sets the highest mark back to what is in use (proc(5), clear_refs).
       writeFileSync(`/proc/${gateway.child.pid}/clear_refs`, "5");
       const before = peakBytes(gateway.child.pid);
-      upstream.script(floods[name]?.() ?? []);
+      const wasRead = upstream.gate();
+      upstream.script([...(floods[name]?.() ?? []), wasRead]);
+      const asked = upstream.waitForRequest(upstream.requests.length + 1);
       const response = await postChat(gateway, { stream: true });
       expect([
         response.status,
         at(JSON.parse(await response.text()), "error.metadata.fault"),
       ]).toEqual([502, "upstream"]);
       expect(peakBytes(gateway.child.pid) - before).toBeLessThan(grownBytesMax);
+      const ends = [(await asked).aborted.then(() => "cut"), wasRead.reached.then(() => "read")];
+      expect(await Promise.race(ends)).toBe("cut");
     });
   },
 );
