@@ -167,8 +167,8 @@ export class BackgroundRunner {
 
   /** Runs a job. Rejects with its failure; returns whether the job could be taken. */
   private async attempt(job: ActiveJob): Promise<boolean> {
-    const { jobs, run, callerOf } = this.options;
-    const stored = await this.insist(() => jobs.take(job.id));
+    const { run, callerOf } = this.options;
+    const stored = await this.taken(job);
     if (stored === undefined) return false;
     if (job.signal.aborted) return true;
     const caller = callerOf(stored.keyId);
@@ -180,6 +180,22 @@ export class BackgroundRunner {
       job.signal,
     );
     return true;
+  }
+
+  /**
+   * Takes a job. As long as the database or the shared state is away, the job waits in the queue: it
+   * has not begun, so that nothing of it has failed.
+   */
+  private async taken(job: ActiveJob): ReturnType<JobStore["take"]> {
+    for (;;) {
+      try {
+        return await this.options.jobs.take(job.id);
+      } catch (error) {
+        if (this.draining || job.signal.aborted) return undefined;
+        this.options.onError(error);
+        await this.pause();
+      }
+    }
   }
 
   /** Stores events in batches while they come. */
@@ -246,11 +262,15 @@ export class BackgroundRunner {
       } catch (error) {
         if (this.stopping || tries === retry.triesMax) throw error;
         this.options.onError(error);
-        await new Promise((resolve) =>
-          setTimeout(resolve, this.options.retryEveryMs ?? retry.everyMs),
-        );
+        await this.pause();
       }
     }
+  }
+
+  private pause(): Promise<void> {
+    return new Promise((resolve) =>
+      setTimeout(resolve, this.options.retryEveryMs ?? retry.everyMs),
+    );
   }
 }
 

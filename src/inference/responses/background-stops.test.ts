@@ -152,6 +152,45 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(await find()).toMatchObject({ status: "cancelled" });
   });
 
+  test("keeps a job in the queue, however long it cannot be taken, until it is cancelled or taken", async () => {
+    const { jobs } = stores.current();
+    const take = jobs.take.bind(jobs);
+    const [asked, cancelled] = [Promise.withResolvers<void>(), responseId(2)];
+    let refusals = 0;
+    jobs.take = (taken) => {
+      refusals += 1;
+      if (refusals === 150) asked.resolve();
+      return refusals < 200 ? Promise.reject(new Error("the shared state is away")) : take(taken);
+    };
+    const { runner, script } = runnerOn(stores.current(), { retryEveryMs: 1 });
+    for (const job of [id, cancelled]) await runner.submit(queuedJob(job));
+    await asked.promise;
+    expect([await find(), await find(cancelled)]).toMatchObject([
+      { status: "queued" },
+      { status: "queued" },
+    ]);
+    await runner.cancel(cancelled);
+    expect(await find(cancelled)).toMatchObject({ status: "cancelled" });
+    (await script.nth(1)).complete();
+    await runner.untilIdle();
+    expect(script.begun).toHaveLength(1);
+    expect(await find()).toMatchObject({ status: "completed" });
+  });
+
+  test("leaves a job that cannot be taken to the next process", async () => {
+    const { jobs } = stores.current();
+    const asked = Promise.withResolvers<void>();
+    jobs.take = () => {
+      asked.resolve();
+      return Promise.reject(new Error("the shared state is away"));
+    };
+    const { runner } = runnerOn(stores.current(), { retryEveryMs: 1 });
+    await runner.submit(queuedJob(id));
+    await asked.promise;
+    await runner.stop();
+    expect(await find()).toMatchObject({ status: "queued", completedAtMs: null });
+  });
+
   test("stores no response that was deleted while it ran", async () => {
     const { runner, script } = runnerOn(stores.current());
     await runner.submit(queuedJob(id));
