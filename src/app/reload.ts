@@ -5,6 +5,7 @@ import type { GatewayNode } from "../endpoints/dependencies.ts";
 import type { CatalogChange } from "../inference/catalog/build-catalog.ts";
 import type { CatalogModel } from "../inference/catalog/model.ts";
 import { memberWarnings } from "../inference/catalog/router-models.ts";
+import { nameWarnings } from "../inference/routing/resolve-models.ts";
 import type { ConfigurationWarning } from "../platform/config/configuration-warnings.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
@@ -93,6 +94,7 @@ class Reload {
     const warnings: ConfigurationWarning[] = [
       ...this.read.warnings,
       ...memberWarnings(this.catalog.snapshot()),
+      ...nameWarnings(this.catalog.snapshot()),
     ];
     for (const { key, message, file, line } of warnings)
       this.logger.warn(

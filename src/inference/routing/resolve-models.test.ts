@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
-import { isModelAllowed, resolveModel } from "./resolve-models.ts";
+import { isModelAllowed, nameWarnings, resolveModel } from "./resolve-models.ts";
 
 const model = (id: string, more: Partial<CatalogModel> = {}): CatalogModel => ({
   id,
@@ -76,6 +77,23 @@ describe("resolveModel", () => {
   test("reports the missing free copy of a paid model", () => {
     expect(() => resolveModel(catalog, "acme/large:free")).toThrow(/no free copy of acme\/large/);
   });
+});
+
+test("names of models that the catalog lacks are warned of, each with the likely id", () => {
+  const named = new Map<string, AliasTarget>([
+    ["fast", "acme/big"],
+    ["quick", "acme/big:nitro"],
+    ["mine", "@preset/mine"],
+    ["again", "fast"],
+    ["split", ["acme/large", { model: ["acme/larg", "other/none"], weight: 1 }]],
+  ]);
+  expect(nameWarnings({ ...catalog, named })).toEqual([
+    {
+      key: "aliases.split",
+      message: "acme/larg is not in the catalog; did you mean acme/large?",
+    },
+    { key: "aliases.split", message: "other/none is not in the catalog" },
+  ]);
 });
 
 describe("the model list of a key allows a model", () => {

@@ -2,6 +2,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { CatalogModel, CatalogSnapshot } from "../catalog/model.ts";
 import { routerId } from "../catalog/router-models.ts";
 import { type AliasFacts, chooseModels, modelsOfAlias } from "./model-aliases.ts";
+import { closestName } from "../../platform/kernel/schema-problems.ts";
 import { familyOf, otherSpellings } from "../catalog/names/vendor-names.ts";
 import type { SortKey } from "./provider-preferences.ts";
 
@@ -109,11 +110,28 @@ export function namedModels(catalog: CatalogSnapshot): readonly CatalogModel[] {
   return models;
 }
 
+/** Returns the models of the operator's names that the catalog does not have. */
+export const nameWarnings = (catalog: CatalogSnapshot): { key: string; message: string }[] =>
+  [...(catalog.named ?? [])].flatMap(([name, target]) =>
+    modelsOfAlias(target)
+      .filter((id) => !isUsable(catalog, id))
+      .map((id) => {
+        const closest = closestName(id.toLowerCase(), catalog.models.keys());
+        const meant = closest === undefined ? "" : `; did you mean ${closest}?`;
+        return { key: `aliases.${name}`, message: `${id} is not in the catalog${meant}` };
+      }),
+  );
+
 /** Returns one of the operator's names as a model, as lists show it; undefined where it is none. */
 export const namedModel = (catalog: CatalogSnapshot, id: string): CatalogModel | undefined =>
   id.includes("/")
     ? undefined
     : namedModels(catalog).find((model) => model.id === nameFor(catalog.named, id.toLowerCase()));
+
+/** Returns whether a name may mean an id. Presets belong to workspaces, so that any may exist. */
+const isUsable = (catalog: CatalogSnapshot, id: string): boolean =>
+  id.startsWith("@") ||
+  (resolvable(catalog, id) ?? unknown(catalog, splitShortcuts(id).base)) !== undefined;
 
 const resolvable = (catalog: CatalogSnapshot, id: string): CatalogModel | undefined =>
   findModel(catalog, id) ?? findModel(catalog, splitShortcuts(id).base);

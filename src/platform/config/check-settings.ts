@@ -123,6 +123,10 @@ function problemsOf(issue: Issue, context: Context): SchemaProblem[] {
     }));
   }
   if (issue.code === "invalid_union") return unionProblems(issue, context);
+  if (issue.code === "invalid_key") {
+    const message = issue.issues.map(expectation).join(" and ");
+    return [{ path: issue.path, message: `${message} as its key`, ofKey: true }];
+  }
   const value = valueAt(context.data, issue.path);
   if (issue.code === "invalid_type" && value === undefined)
     return [{ path: issue.path, message: "is required" }];

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { ConfigurationError } from "./configuration-error.ts";
-import { withSecretFiles } from "./environment-settings.ts";
+import { ConfigurationError, type ConfigurationProblem } from "./configuration-error.ts";
+import { readEnvironment, withSecretFiles } from "./environment-settings.ts";
 
 const files: Record<string, string> = {
   "/run/secrets/database": "postgres://u:p@db/switchyard\n",
@@ -25,6 +25,19 @@ test("secrets are read from the files in NAME_FILE variables, without surroundin
     DATABASE_URL: "postgres://u:p@db/switchyard",
     OPENAI_API_KEY: "sk-from-a-file",
   });
+});
+
+test.each([
+  ["9000000", 9_000_000_000_000_000n],
+  ["9000000.000000001", undefined],
+  ["99999999999999999999", undefined],
+])("bootstrap credits of %s are an amount that accounts can hold, or refused", (credits, nano) => {
+  const problems: ConfigurationProblem[] = [];
+  const { bootstrap } = readEnvironment({ SWITCHYARD_BOOTSTRAP_CREDITS: credits }, problems);
+  expect(bootstrap.creditsNanoUsd).toBe(nano);
+  expect(problems.map(({ key }) => key)).toEqual(
+    nano === undefined ? ["SWITCHYARD_BOOTSTRAP_CREDITS"] : [],
+  );
 });
 
 test.each([

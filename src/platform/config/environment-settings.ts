@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import { brand } from "../kernel/brand.ts";
-import { nanoFromUsd } from "../kernel/money.ts";
+import { isAccountable, nanoFromUsd } from "../kernel/money.ts";
 import { proxyProblem, type ProxySettings } from "../kernel/network/proxy-rules.ts";
 import type { LogLevel } from "../telemetry/logger.ts";
 import { ConfigurationError, type ConfigurationProblem, gotText } from "./configuration-error.ts";
@@ -145,11 +145,10 @@ class VariableReader {
   }
 
   usd(name: string): bigint | undefined {
-    const isAmount = (value: string): boolean => (nanoFromUsd(value) ?? -1n) >= 0n;
     const text = this.matching(
       name,
-      isAmount,
-      "expected a decimal number of USD that is not negative",
+      isAccountable,
+      "expected a decimal number of USD from 0 to 9000000",
     );
     return text === undefined ? undefined : nanoFromUsd(text);
   }

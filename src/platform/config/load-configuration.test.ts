@@ -550,7 +550,7 @@ describe("an error in the environment is reported with its variable for", () => 
     [
       "SWITCHYARD_BOOTSTRAP_CREDITS",
       "-1",
-      'SWITCHYARD_BOOTSTRAP_CREDITS: expected a decimal number of USD that is not negative, got "-1"',
+      'SWITCHYARD_BOOTSTRAP_CREDITS: expected a decimal number of USD from 0 to 9000000, got "-1"',
     ],
     [
       "SWITCHYARD_BOOTSTRAP_PLAN",

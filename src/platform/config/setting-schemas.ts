@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { brand } from "../kernel/brand.ts";
-import { nanoFromUsd } from "../kernel/money.ts";
+import { isAccountable, nanoFromUsd } from "../kernel/money.ts";
 
 /** Converts a number given as text, as an environment reference yields it. */
 export const numberFromText = (value: unknown): unknown =>
@@ -355,10 +355,7 @@ export function assemblePayments(
 
 const usdAmount = z
   .union([z.string(), z.number()])
-  .refine(
-    (amount) => (nanoFromUsd(amount) ?? -1n) >= 0n,
-    'expected an amount of USD, such as "5" or 0.50',
-  );
+  .refine(isAccountable, 'expected an amount of USD up to 9000000, such as "5" or 0.50');
 
 /** The `customers` section of a file. */
 export const customersSchema = z

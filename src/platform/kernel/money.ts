@@ -32,6 +32,15 @@ export function parseDecimal(value: string | number, scale: number): bigint | un
 /** Converts USD as text or JSON number to nano-USD; undefined when it is not a decimal number. */
 export const nanoFromUsd = (usd: string | number): NanoUsd | undefined => parseDecimal(usd, 9);
 
+/** The most nano-USD of one amount: a JSON number and a row of the database hold them exactly. */
+const accountableNanoMax = 9_000_000n * nanoUsdPerUsd;
+
+/** Returns whether a decimal number of USD is an amount that accounts can hold: 0 to 9 million. */
+export function isAccountable(usd: string | number): boolean {
+  const nano = nanoFromUsd(usd) ?? -1n;
+  return nano >= 0n && nano <= accountableNanoMax;
+}
+
 /**
  * Converts USD per million tokens to pico-USD per token; undefined when it is not a decimal number.
  */

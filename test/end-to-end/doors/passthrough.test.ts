@@ -62,7 +62,7 @@ beforeAll(async () => {
         models: [],
         passthrough: [
           { path: "/v1/special", price: "0.002" },
-          { path: "/v1/files/*", price: "0.001", methods: ["GET", "DELETE"] },
+          { path: "/v1/files/*", price: 0.001, methods: ["GET", "DELETE"] },
         ],
       }),
     ],

@@ -194,7 +194,10 @@ const passthroughSchema = z.strictObject({
       error: "must begin with a slash and have no dots for a folder",
     }),
   methods: z.array(z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"])).optional(),
-  price: z.string().regex(/^\d{1,6}(?:\.\d{1,9})?$/, 'must be an amount in USD such as "0.002"'),
+  price: z
+    .union([z.string(), z.number()])
+    .transform(String)
+    .pipe(z.string().regex(/^\d{1,6}(?:\.\d{1,9})?$/, 'must be an amount in USD such as "0.002"')),
 });
 
 const proxySchema = z.string().superRefine((text, context) => {
