@@ -391,17 +391,21 @@ test("tells the charge in a header where it is asked for", async () => {
   expect((await response.arrayBuffer()).byteLength).toBe(10);
 });
 
-test("the sandbox speaks", async () => {
-  const response = await client.audio.speech.create({
-    model: "sandbox/speech:free",
-    input: "Hello",
-    voice: "alloy",
-    response_format: "wav",
-  });
-  const bytes = Buffer.from(await response.arrayBuffer());
-  expect(bytes.toString("latin1", 0, 4)).toBe("RIFF");
-  expect((await recordOf(response))["total_cost"]).toBe(0);
-});
+test.each(["wav", "mp3"] as const)(
+  "the sandbox speaks WAV, and says so, for %s",
+  async (format) => {
+    const response = await client.audio.speech.create({
+      model: "sandbox/speech:free",
+      input: "Hello",
+      voice: "alloy",
+      response_format: format,
+    });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(bytes.toString("latin1", 0, 4)).toBe("RIFF");
+    expect(response.headers.get("content-type")).toBe("audio/wav");
+    expect((await recordOf(response))["total_cost"]).toBe(0);
+  },
+);
 
 test("with an own key, the events of speech tell that nothing was charged", async () => {
   const headers = { authorization: `Bearer ${testManagementKey}` };

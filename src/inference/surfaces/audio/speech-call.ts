@@ -9,7 +9,7 @@ import type {
 } from "../../pipeline/inference-call.ts";
 import type { Fields } from "../read-fields.ts";
 import { surfaceCall } from "../surface-call.ts";
-import type { SpeechAnswer } from "./sound-dialect.ts";
+import { soundTypes, type SpeechAnswer } from "./sound-dialect.ts";
 import { soundDialectOf } from "./sound-dialects.ts";
 import { speechDecoder } from "./speech-bytes.ts";
 import { expectedSpeech, type SpeechRequest } from "./speech-request.ts";
@@ -43,11 +43,18 @@ function noText(): never {
   throw new AssertionError("speech is read as bytes");
 }
 
-/** Returns the form of an answer: servers that know no events send the sound in their place. */
-const cameAs = (asked: SpeechAnswer, type = ""): SpeechAnswer =>
-  asked.form === "events" && /^(?:audio\/|application\/octet-stream)/i.test(type)
-    ? { form: "bytes", type: asked.type }
-    : asked;
+/**
+ * Returns the form of an answer: servers that know no events send the sound in their place, and some
+ * send a format of their own whichever was asked for.
+ */
+function cameAs(asked: SpeechAnswer, type = ""): SpeechAnswer {
+  const isSound = /^audio\//i.test(type);
+  const isPlain = asked.form === "bytes" || isSound || /^application\/octet-stream/i.test(type);
+  if (!("type" in asked) || !isPlain) return asked;
+  // Samples have no header that names them, and their length is counted.
+  const isOther = isSound && asked.type !== soundTypes["pcm"];
+  return { form: "bytes", type: isOther ? type : asked.type };
+}
 
 function adaptSpeech(request: SpeechRequest, adapted: AdaptedRoute): Adapter {
   const exchange = soundDialectOf(adapted.route, "speech").speak(request, adapted);
