@@ -3,6 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { type Answer, Reply } from "../../http/reply.ts";
 import { parseJsonObject, readJsonText } from "../../http/bodies/read-body.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
+import { badRequest } from "../../inference/dialects/shared/wire-fields.ts";
 import { OllamaShaper, type OllamaForm } from "../../inference/surfaces/ollama/ollama-shaper.ts";
 import {
   chatOfGenerate,
@@ -46,8 +47,9 @@ async function answerAs(
   const loading = loadingAskedFor(body);
   if (loading !== undefined) {
     const model = modelIdOf(body.model);
+    if (model === "") throw badRequest("model", "is required: the name of a model of /api/tags.");
     // A preset is no model of the list, and is as ready as its model.
-    if (model !== "" && !model.startsWith("@")) shownModel(catalogFor(deps, context.caller), model);
+    if (!model.startsWith("@")) shownModel(catalogFor(deps, context.caller), model);
     return new Reply(`${JSON.stringify(shaper.loaded(loading))}\n`, {
       headers: { ...context.headers, "content-type": "application/json" },
     });

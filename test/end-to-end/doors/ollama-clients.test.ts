@@ -281,8 +281,14 @@ test("models are loaded and unloaded where there are such, by every form of a du
         keepAlive,
         await answer("POST", path, { model, messages: [], keep_alive: keepAlive }),
       ]).toMatchObject([keepAlive, { done: true, done_reason: reason }]);
-  const unknown = await ask("POST", "/api/generate", { model: "none" });
-  expect([unknown.status, typeof at(await unknown.json(), "error")]).toEqual([404, "string"]);
+  for (const [given, status] of [
+    [{ model: "none" }, 404],
+    [{}, 400],
+    [{ model: 5 }, 400],
+  ] as const) {
+    const refused = await ask("POST", "/api/generate", given);
+    expect([refused.status, typeof at(await refused.json(), "error")]).toEqual([status, "string"]);
+  }
 });
 
 test("calls have ids, by which results are joined to them, and tokens their scores", async () => {
