@@ -81,7 +81,7 @@ export function reportError(error: GatewayError, context: { traceId: string }): 
     metadata: {
       type,
       fault: error.fault,
-      trace_id: context.traceId,
+      ...(context.traceId !== "" && { trace_id: context.traceId }),
       ...(error.metadata as JsonObject),
     },
   };

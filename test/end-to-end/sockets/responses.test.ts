@@ -244,7 +244,9 @@ describe("frames", () => {
     const client = await open();
     client.send({ type: "response.processed", response_id: "resp_1" });
     client.socket.send(new TextEncoder().encode('{"type":"response.create"}'));
-    expect(await client.next()).toMatchObject({ type: "error", status: 400 });
+    const refused = await client.next();
+    expect(refused).toMatchObject({ type: "error", status: 400 });
+    expect(JSON.stringify(refused)).not.toContain("trace_id");
     client.close();
   });
 
