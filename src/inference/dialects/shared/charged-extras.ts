@@ -76,6 +76,7 @@ const offeringFields = [
   "search_parameters",
   "plugins",
   "fallbacks",
+  "prompt",
 ] as const;
 
 const mayOfferTools = (body: Body): boolean =>
@@ -143,6 +144,8 @@ function* hostedFields(body: Body): Generator<HostedTool> {
   if (isObject(body["search_parameters"]) && fieldsOf(body["search_parameters"]).mode !== "off")
     yield { name: searchTool, field: "search_parameters", most: undefined };
   for (const name of pluginNames(body["plugins"])) yield { name, field: "plugins", most: 1 };
+  // A prompt of the provider's account adds text and tools that nothing here bounds.
+  if (isObject(body["prompt"])) yield { name: "stored_prompt", field: "prompt", most: 1 };
   // Anthropic serves the request with another model, at that model's price.
   if (Array.isArray(body["fallbacks"]) && body["fallbacks"].length > 0)
     yield { name: "fallbacks", field: "fallbacks", most: 1 };
