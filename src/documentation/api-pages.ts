@@ -1,7 +1,7 @@
 import { brand } from "../platform/kernel/brand.ts";
 import type { PageEntry } from "./contents.ts";
 import { headingId } from "./render-markdown.ts";
-import { entriesOf, fieldsOf, type JsonFields } from "../platform/kernel/json/json-fields.ts";
+import { type JsonFields, fieldsOf, entriesOf } from "../platform/kernel/json/json-members.ts";
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { configuredProviderSchema } from "../inference/catalog/configured/configured-provider.ts";
 import { createFileSchema } from "../platform/config/file-schema.ts";
 import { settingMeaning } from "./setting-meanings.ts";
-import { entriesOf, fieldsOf, type JsonFields } from "../platform/kernel/json/json-fields.ts";
+import { type JsonFields, fieldsOf, entriesOf } from "../platform/kernel/json/json-members.ts";
 
 /** A key of switchyard.yaml. */
 export interface Setting {

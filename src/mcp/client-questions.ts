@@ -2,7 +2,7 @@ import type {
   JSONRPCMessage,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { fieldsOf, type JsonFields } from "../platform/kernel/json/json-fields.ts";
+import { type JsonFields, fieldsOf } from "../platform/kernel/json/json-members.ts";
 
 /** The header of sessions (MCP up to 2025-11-25, "Session Management"). */
 export const sessionHeader = "mcp-session-id";

@@ -13,7 +13,7 @@ import {
   type ToolContext,
 } from "./tool.ts";
 import { slugFrom } from "./hub/entry.ts";
-import { isObject } from "../platform/kernel/json/json-fields.ts";
+import { isObject } from "../platform/kernel/json/json-members.ts";
 
 const promptSchema = z.looseObject({
   id: z.string(),

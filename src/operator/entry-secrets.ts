@@ -1,5 +1,5 @@
 import type { EntryValue } from "./entry-store.ts";
-import { isObject } from "../platform/kernel/json/json-fields.ts";
+import { isObject } from "../platform/kernel/json/json-members.ts";
 
 /** Is shown in place of a secret that is set, and keeps the stored one in a change. */
 const hiddenSecret = "***";

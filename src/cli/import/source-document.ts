@@ -11,7 +11,7 @@ import {
 } from "yaml";
 import { CommandError } from "../terminal.ts";
 import { type Outcome, type Path, SourceNode } from "./source-node.ts";
-import { isObject } from "../../platform/kernel/json/json-fields.ts";
+import { isObject } from "../../platform/kernel/json/json-members.ts";
 
 /** A line of an import's report. */
 export interface ImportFinding {

@@ -1,4 +1,4 @@
-import { isObject } from "../../platform/kernel/json/json-fields.ts";
+import { isObject } from "../../platform/kernel/json/json-members.ts";
 
 /** The outcome for a part of another gateway's file. */
 export type Outcome = "imported" | "changed" | "left_out";

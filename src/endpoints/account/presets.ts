@@ -29,7 +29,7 @@ import {
   readsPresets,
   writesPresets,
 } from "./account-fields.ts";
-import { isObject } from "../../platform/kernel/json/json-fields.ts";
+import { isObject } from "../../platform/kernel/json/json-members.ts";
 
 const fields = z.looseObject({});
 const tokens = z.int().positive();

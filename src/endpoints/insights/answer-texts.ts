@@ -1,5 +1,5 @@
 import type { Content } from "../../insights/archive/content-insert.ts";
-import { entriesOf, fieldsOf } from "../../platform/kernel/json/json-fields.ts";
+import { fieldsOf, entriesOf } from "../../platform/kernel/json/json-members.ts";
 
 /** The texts that a model answered and reasoned; null where it did not. */
 interface AnswerTexts {

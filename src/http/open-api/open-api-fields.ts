@@ -1,4 +1,4 @@
-import { entriesOf, fieldsOf, isObject } from "../../platform/kernel/json/json-fields.ts";
+import { isObject, fieldsOf, entriesOf } from "../../platform/kernel/json/json-members.ts";
 
 type Json = Record<string, unknown>;
 

@@ -10,7 +10,7 @@ import {
 } from "./open-api-errors.ts";
 import { ErrorResponses } from "./error-responses.ts";
 import { describeFields, exampleOf, type FieldWords } from "./open-api-fields.ts";
-import { entriesOf, isObject } from "../../platform/kernel/json/json-fields.ts";
+import { isObject, entriesOf } from "../../platform/kernel/json/json-members.ts";
 
 type Json = Record<string, unknown>;
 

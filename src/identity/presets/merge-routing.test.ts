@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type JsonFields, mergeRouting, type PresetConfig } from "./preset.ts";
+import { mergeRouting, type PresetConfig } from "./preset.ts";
+import type { JsonFields } from "../../platform/kernel/json/json-members.ts";
 
 const idOf = (name: string): string => (name === "Acme Inference" ? "acme" : name.toLowerCase());
 

@@ -1,16 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import {
-  applyPreset,
-  type JsonFields,
-  type Preset,
-  type PresetConfig,
-  usePreset,
-} from "./preset.ts";
+import { applyPreset, type Preset, type PresetConfig, usePreset } from "./preset.ts";
 import { PresetDirectory } from "./preset-directory.ts";
 import { anthropicMessages } from "../../inference/dialects/anthropic-messages/index.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
 import { openaiResponses } from "../../inference/dialects/openai-responses/index.ts";
+import type { JsonFields } from "../../platform/kernel/json/json-members.ts";
 
 const dialects = {
   "openai-chat": openaiChat,

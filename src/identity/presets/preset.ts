@@ -3,12 +3,10 @@ import {
   editScanned,
   type MemberEdits,
   scanMembers,
+  isObject,
+  type JsonFields,
 } from "../../platform/kernel/json/json-members.ts";
 import type { PresetSettings } from "../../platform/kernel/models/preset-settings.ts";
-import { isObject } from "../../platform/kernel/json/json-fields.ts";
-
-/** A JSON object whose fields were checked on input. */
-export type JsonFields = Readonly<Record<string, unknown>>;
 
 /**
  * The settings of a preset, by the names of the contract ("PresetConfig"). Every field may be

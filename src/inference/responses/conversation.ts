@@ -1,7 +1,7 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { ResponseStore } from "./response-store.ts";
 import { hasEnded, outputItems, type ResponseItem } from "./stored-response.ts";
-import { isObject } from "../../platform/kernel/json/json-fields.ts";
+import { isObject } from "../../platform/kernel/json/json-members.ts";
 
 /**
  * The most responses that may continue each other; beyond that a conversation has to be sent in

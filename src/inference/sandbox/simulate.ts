@@ -8,7 +8,7 @@ import {
 } from "./dialect.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { withoutDirectives } from "./directives.ts";
-import { entriesOf, isObject } from "../../platform/kernel/json/json-fields.ts";
+import { isObject, entriesOf } from "../../platform/kernel/json/json-members.ts";
 
 type Schema = Record<string, unknown>;
 

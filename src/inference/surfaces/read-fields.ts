@@ -3,14 +3,6 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 /** The members of an unchecked JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Returns the members of a value; none where it is not an object. */
-export const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-
-/** Returns whether a value is a JSON object, and not an array. */
-export const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Returns the value as a list; undefined where it is none. */
 export const listOf = (value: unknown): readonly unknown[] | undefined =>
   Array.isArray(value) ? value : undefined;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ConfiguredSearch } from "../../platform/config/search-settings.ts";
-import { isObject } from "../../platform/kernel/json/json-fields.ts";
+import { isObject } from "../../platform/kernel/json/json-members.ts";
 
 /**
  * How a server is reached: over Streamable HTTP, or as a process of the operator's machine. The

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { fieldsOf } from "../../platform/kernel/json/json-fields.ts";
+import { fieldsOf } from "../../platform/kernel/json/json-members.ts";
 
 /** The members of a skill's front matter that name it. */
 interface SkillHead {

@@ -1,10 +1,10 @@
 import type { ConfiguredSearch } from "../../../platform/config/search-settings.ts";
 import {
-  entriesOf,
-  fieldsOf,
-  isObject,
   type JsonFields,
-} from "../../../platform/kernel/json/json-fields.ts";
+  isObject,
+  fieldsOf,
+  entriesOf,
+} from "../../../platform/kernel/json/json-members.ts";
 
 const has = (list: unknown, isAsked: (entry: unknown) => boolean): boolean =>
   entriesOf(list).some(isAsked);

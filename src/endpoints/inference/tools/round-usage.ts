@@ -1,5 +1,5 @@
 import { nanoFromUsd, usdFromNano } from "../../../platform/kernel/money.ts";
-import { fieldsOf, isObject, type JsonFields } from "../../../platform/kernel/json/json-fields.ts";
+import { type JsonFields, isObject, fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** Adds the numbers of two usages, member by member. */
 function sumOf(left: JsonFields, right: JsonFields): Record<string, unknown> {

@@ -2,11 +2,11 @@ import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import type { ToolCalls } from "../../../mcp/gateway/tool-calls.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import { isObject, type JsonFields } from "../../../platform/kernel/json/json-fields.ts";
 import type { FoundPage } from "../../../mcp/search/web-search.ts";
 import { pagesText } from "../../../mcp/search/search-tool.ts";
 import { allowedPages } from "./web-search.ts";
 import type { GatewayTool } from "./gateway-tools.ts";
+import { type JsonFields, isObject } from "../../../platform/kernel/json/json-members.ts";
 
 /** A picture in the result of a tool. */
 interface ResultPicture {

@@ -4,10 +4,14 @@ import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { modelFor } from "../../../inference/pipeline/plan-call.ts";
 import { searchDefinition, searchServer } from "../../../mcp/search/search-tool.ts";
 import type { FoundPage } from "../../../mcp/search/web-search.ts";
-import { entriesOf, fieldsOf, type JsonFields } from "../../../platform/kernel/json/json-fields.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { isSearchPlugin, isSearchTool, withoutOnline } from "./asked-tools.ts";
 import type { GatewayTool, SearchLimits } from "./gateway-tools.ts";
+import {
+  type JsonFields,
+  fieldsOf,
+  entriesOf,
+} from "../../../platform/kernel/json/json-members.ts";
 
 const textsOf = (value: unknown): string[] =>
   entriesOf(value).filter((each): each is string => typeof each === "string");

@@ -1,7 +1,8 @@
 import { badRequest, withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { lossesOf, soundTypes, type SoundDialect } from "./sound-dialect.ts";
 import type { Segment, Transcript, Word } from "./transcripts/transcript.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 const query = (values: Fields): string =>
   new URLSearchParams(

@@ -1,8 +1,9 @@
 import { badRequest, withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { encodeForm, formFieldsOf } from "../media/uploads.ts";
 import { lossesOf, soundTypes, type SoundDialect, type SpeechAnswer } from "./sound-dialect.ts";
 import type { Segment, Transcript, Word } from "./transcripts/transcript.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** ElevenLabs' names of OpenAI's formats. */
 const outputs: Readonly<Record<string, string>> = {

@@ -2,11 +2,12 @@ import { readUsage } from "../../dialects/google-generate/usage.ts";
 import { badRequest, withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { googleModelName } from "../../providers/endpoint.ts";
 import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { encodeJson } from "../media/uploads.ts";
 import { InlineFile } from "../media/inline-file.ts";
 import { lossesOf, type SoundDialect } from "./sound-dialect.ts";
 import type { Transcript } from "./transcripts/transcript.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 const pathOf = (name: string): string => `/${googleModelName(name)}:generateContent`;
 

@@ -1,6 +1,6 @@
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf, listOf, type Fields, refusal } from "../read-fields.ts";
+import { listOf, type Fields, refusal } from "../read-fields.ts";
 import { encodeForm, encodeJson, formFieldsOf } from "../media/uploads.ts";
 import { soundTypes, type SoundDialect, type SpeechExchange } from "./sound-dialect.ts";
 import type { Segment, Transcript, Word } from "./transcripts/transcript.ts";
@@ -8,6 +8,7 @@ import type {
   TranscriptFormat,
   TranscriptionRequest,
 } from "./transcripts/transcription-request.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** Models that answer in JSON alone, and those that tell who speaks (npm openai 7.55). */
 const isJsonOnly = (name: string): boolean => /^(?:gpt-4o|gpt-)(?:.*)transcribe/.test(name);

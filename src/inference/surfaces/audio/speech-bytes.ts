@@ -1,7 +1,7 @@
 import type { MeteredUsage } from "../../canonical/response.ts";
 import { malformedStream, reportedFault } from "../../dialects/shared/passthrough.ts";
 import type { BytesDecoder } from "../../pipeline/inference-call.ts";
-import { fieldsOf } from "../read-fields.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 import { spokenByGemini } from "./google-audio.ts";
 import { soundTypes, type SpeechAnswer } from "./sound-dialect.ts";
 import { spokenUsage, type SpeechRequest } from "./speech-request.ts";

@@ -1,7 +1,6 @@
 import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import {
-  fieldsOf,
   gatewayMembers,
   requireFields,
   type Fields,
@@ -9,6 +8,7 @@ import {
   refusal,
   textIn,
 } from "../read-fields.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** A request to speak a text, read and checked. */
 export interface SpeechRequest {

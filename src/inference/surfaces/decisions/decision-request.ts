@@ -1,6 +1,7 @@
 import { badRequest } from "../../dialects/shared/wire-fields.ts";
-import { isObject, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { FieldReader } from "../field-reader.ts";
+import { isObject } from "../../../platform/kernel/json/json-members.ts";
 
 /** A description of a question or of an answer to it: text, or JSON. */
 export type Guidance = string | Fields | readonly unknown[];

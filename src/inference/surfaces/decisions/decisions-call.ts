@@ -7,7 +7,7 @@ import type {
   AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
 import { estimateInputTokens } from "../../dialects/shared/requirements.ts";
-import { fieldsOf, isObject, type Fields } from "../read-fields.ts";
+import type { Fields } from "../read-fields.ts";
 import { routingOf, surfaceCall } from "../surface-call.ts";
 import type {
   DecisionRequest,
@@ -22,6 +22,7 @@ import { readOpenaiUsage } from "../../dialects/shared/openai-fields.ts";
 import type { WholeAnswer } from "../../dialects/shared/passthrough.ts";
 import { chatWire, type ChatQuestion } from "../chat-question.ts";
 import { sumUsage, adaptWhole } from "../whole-adapter.ts";
+import { fieldsOf, isObject } from "../../../platform/kernel/json/json-members.ts";
 
 type Shares = Readonly<Record<string, number>>;
 

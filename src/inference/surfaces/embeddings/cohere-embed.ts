@@ -1,8 +1,9 @@
 import { withoutUndefined, CountReader } from "../../dialects/shared/wire-fields.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { readVectors, type EmbeddingDialect, type EmbeddingPart } from "./embedding-dialect.ts";
 import { contentOf, unsupportedInput, type EmbeddingInput } from "./embedding-request.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** Cohere's values for other vendors' names of the two sides of a search. */
 const inputTypes: Readonly<Record<string, string>> = {

@@ -1,11 +1,12 @@
 import type { MeteredUsage } from "../../canonical/response.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import {
   type EmbeddingInput,
   readVector,
   type Vector,
   type VectorFormat,
 } from "./embedding-request.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** Inputs that are sent in one request. */
 export interface EmbeddingBatch {

@@ -1,8 +1,9 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { estimateInputTokens } from "../../dialects/shared/requirements.ts";
-import { isObject, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { listOf, requireFields, type Fields } from "../read-fields.ts";
 import { FieldReader } from "../field-reader.ts";
 import type { SortKey } from "../../routing/provider-preferences.ts";
+import { isObject } from "../../../platform/kernel/json/json-members.ts";
 
 /**
  * A text, as itself or as its token ids, or an object for models that accept more than text: in the

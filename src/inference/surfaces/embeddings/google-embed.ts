@@ -1,6 +1,6 @@
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import { googleModelName } from "../../providers/endpoint.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { inputTokensOf } from "../whole-adapter.ts";
 import {
   readVectors,
@@ -10,6 +10,7 @@ import {
   searchSideOf,
 } from "./embedding-dialect.ts";
 import { contentOf, imageOf, unsupportedInput, type EmbeddingInput } from "./embedding-request.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** Google's values for other vendors' names of the two sides of a search. */
 const taskTypes: Readonly<Record<string, string>> = {

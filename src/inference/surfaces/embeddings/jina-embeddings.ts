@@ -1,8 +1,9 @@
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf, type Fields } from "../read-fields.ts";
+import type { Fields } from "../read-fields.ts";
 import { inputTokensOf } from "../whole-adapter.ts";
 import { readDataList, type EmbeddingDialect } from "./embedding-dialect.ts";
 import { contentOf, imageOf, unsupportedInput, type EmbeddingInput } from "./embedding-request.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** Jina's `POST /embeddings`, which takes texts and pictures. Source: https://jina.ai/embeddings */
 export const jinaEmbeddings: EmbeddingDialect = {

@@ -1,6 +1,6 @@
 import { readOpenaiUsage } from "../../dialects/shared/openai-fields.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf } from "../read-fields.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 import {
   readDataList,
   type EmbeddingDialect,

@@ -1,5 +1,5 @@
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf } from "../read-fields.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 import { inputTokensOf } from "../whole-adapter.ts";
 import { readDataList, type EmbeddingDialect, searchSideOf } from "./embedding-dialect.ts";
 import { unsupportedInput } from "./embedding-request.ts";

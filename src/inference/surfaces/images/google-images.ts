@@ -3,7 +3,7 @@ import { readUsage } from "../../dialects/google-generate/usage.ts";
 import { badRequest, withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
 import { googleModelName } from "../../providers/endpoint.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { InlineFile } from "../media/inline-file.ts";
 import {
   jsonBody,
@@ -16,6 +16,7 @@ import {
 } from "./image-dialect.ts";
 import { pixelsOf, type ImageRequest, type Picture } from "./image-request.ts";
 import type { CountedTokens } from "./image-usage.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** The ratios that the Gemini API knows. Source: https://ai.google.dev/gemini-api/docs/image-generation */
 export const geminiRatios = [

@@ -1,5 +1,5 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
-import { memberText } from "../../../platform/kernel/json/json-members.ts";
+import { memberText, fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
@@ -13,7 +13,7 @@ import {
   type StreamRelay,
 } from "../../dialects/shared/passthrough.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf, listOf, type Fields } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { sumUsage } from "../whole-adapter.ts";
 import {
   meteredPictures,

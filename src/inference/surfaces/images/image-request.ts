@@ -3,7 +3,6 @@ import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { parseDataUrl } from "../../dialects/shared/openai-fields.ts";
 import {
-  fieldsOf,
   gatewayMembers,
   listOf,
   requireFields,
@@ -14,6 +13,7 @@ import {
   textIn,
 } from "../read-fields.ts";
 import { inMemory, type Upload } from "../media/uploads.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** What is asked for: pictures of a prompt, changes of pictures, or variations of one. */
 export type ImageOperation = "generations" | "edits" | "variations";

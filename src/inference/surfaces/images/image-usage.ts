@@ -1,7 +1,8 @@
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../../platform/kernel/usage.ts";
 import { withoutUndefined, CountReader } from "../../dialects/shared/wire-fields.ts";
-import { fieldsOf, type Fields } from "../read-fields.ts";
+import type { Fields } from "../read-fields.ts";
 import { pixelsOf, type ImageRequest } from "./image-request.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** A provider's count of tokens for pictures. */
 export interface CountedTokens {

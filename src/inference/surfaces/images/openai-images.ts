@@ -1,7 +1,7 @@
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
-import { fieldsOf, listOf, type Fields, refusal } from "../read-fields.ts";
+import { listOf, type Fields, refusal } from "../read-fields.ts";
 import { encodeForm, formFieldsOf, type FormField } from "../media/uploads.ts";
 import { InlineFile } from "../media/inline-file.ts";
 import {
@@ -16,6 +16,7 @@ import {
 import { pixelsOf, type ImageRequest, type Picture } from "./image-request.ts";
 import { readAuthored, readImageUsage } from "./image-usage.ts";
 import { inPixels } from "./openai-size.ts";
+import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /**
  * OpenAI's Images API, and the servers that resemble it. Source:

@@ -6,7 +6,7 @@ import type {
   Adapter,
   AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
-import { type Fields, fieldsOf, isObject, listOf } from "../read-fields.ts";
+import { type Fields, listOf } from "../read-fields.ts";
 import { FieldReader } from "../field-reader.ts";
 import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import { guardFormatOf, moderates, unknownGuard } from "./guard-formats.ts";
@@ -26,6 +26,7 @@ import {
   harmless,
   type Category,
 } from "./guard-format.ts";
+import { fieldsOf, isObject } from "../../../platform/kernel/json/json-members.ts";
 
 /** A request to moderate as its endpoint has read it. */
 interface ReadModerations {

@@ -1,4 +1,4 @@
-import { isObject } from "../read-fields.ts";
+import { isObject } from "../../../platform/kernel/json/json-members.ts";
 import {
   categories,
   flaggedAs,

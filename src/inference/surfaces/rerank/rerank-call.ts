@@ -6,7 +6,7 @@ import type {
   Adapter,
   AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
-import { fieldsOf, isObject, listOf, requireFields, type Fields } from "../read-fields.ts";
+import { listOf, requireFields, type Fields } from "../read-fields.ts";
 import { FieldReader } from "../field-reader.ts";
 import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
@@ -16,6 +16,7 @@ import type { WholeAnswer } from "../../dialects/shared/passthrough.ts";
 import { adaptWhole } from "../whole-adapter.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
+import { fieldsOf, isObject } from "../../../platform/kernel/json/json-members.ts";
 
 /** A document's index among those of the request, and its relevance. */
 interface RankedDocument {

@@ -1,3 +1,5 @@
+import type { JsonFields } from "../json/json-members.ts";
+
 /**
  * The names of the output cap in requests of chat and in presets: OpenAI's present one, which
  * decides, and its former one.
@@ -5,8 +7,6 @@
 export const outputCapNames = ["max_completion_tokens", "max_tokens"] as const;
 /** A name of the output cap. */
 export type OutputCapName = (typeof outputCapNames)[number];
-
-type JsonFields = Readonly<Record<string, unknown>>;
 
 /**
  * The settings of a preset that each dialect writes in its own way, by the names of the contract.

@@ -1,4 +1,4 @@
-import type { JsonFields } from "../../../../platform/kernel/json/json-fields.ts";
+import type { JsonFields } from "../../../../platform/kernel/json/json-members.ts";
 
 /** The most turns that are remembered, and the most characters of one. */
 const turnsMax = 2_000;

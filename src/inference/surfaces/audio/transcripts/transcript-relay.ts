@@ -10,7 +10,7 @@ import {
   type StreamRelay,
 } from "../../../dialects/shared/passthrough.ts";
 import { withoutUndefined } from "../../../dialects/shared/wire-fields.ts";
-import { fieldsOf, type Fields } from "../../read-fields.ts";
+import type { Fields } from "../../read-fields.ts";
 import {
   meteredTranscript,
   spokenSegment,
@@ -19,6 +19,7 @@ import {
   type Transcript,
 } from "./transcript.ts";
 import type { TranscriptionRequest } from "./transcription-request.ts";
+import { fieldsOf } from "../../../../platform/kernel/json/json-members.ts";
 
 const frame = (event: Fields): string => `data: ${JSON.stringify(event)}\n\n`;
 

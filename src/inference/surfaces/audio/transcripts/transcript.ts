@@ -5,8 +5,9 @@ import {
 } from "../../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
 import { CountReader, withoutUndefined } from "../../../dialects/shared/wire-fields.ts";
-import { fieldsOf, type Fields } from "../../read-fields.ts";
+import type { Fields } from "../../read-fields.ts";
 import type { TranscriptionRequest } from "./transcription-request.ts";
+import { fieldsOf } from "../../../../platform/kernel/json/json-members.ts";
 
 /** A piece of a transcript with its time in seconds. */
 export interface Segment {

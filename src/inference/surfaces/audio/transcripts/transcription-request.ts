@@ -1,6 +1,5 @@
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import {
-  fieldsOf,
   gatewayMembers,
   listOf,
   requireFields,
@@ -12,6 +11,7 @@ import {
 } from "../../read-fields.ts";
 import { inMemory, type Upload } from "../../media/uploads.ts";
 import type { SoundLength } from "../sound-length.ts";
+import { fieldsOf } from "../../../../platform/kernel/json/json-members.ts";
 
 /** The forms of a transcript. */
 export const transcriptFormats = [
