@@ -5,6 +5,7 @@ import {
   scanMembers,
   isObject,
   type JsonFields,
+  memberText,
 } from "../../platform/kernel/json/json-members.ts";
 import type { PresetSettings } from "../../platform/kernel/models/preset-settings.ts";
 
@@ -202,15 +203,6 @@ export function applyPreset(preset: Preset, request: PresetRequest): MemberEdits
     if (written !== undefined) edits.set(written.member, written.text);
   }
   return edits;
-}
-
-/**
- * Returns the text of a member's value. Of several members with one name the last counts, as for
- * `JSON.parse`.
- */
-function memberText(text: string, name: string): string | undefined {
-  const member = scanMembers(text).findLast(({ key }) => key === name);
-  return member && text.slice(member.valueStart, member.valueEnd);
 }
 
 /**
