@@ -7,6 +7,7 @@ import type {
   AssistantPart,
   Message,
   UserPart,
+  ToolCallPart,
 } from "../../src/inference/canonical/message.ts";
 import type {
   Finish,
@@ -17,12 +18,7 @@ import type {
 } from "../../src/inference/canonical/response.ts";
 import type { JsonObject } from "../../src/inference/canonical/json.ts";
 import type { ReasoningPart } from "../../src/inference/canonical/reasoning.ts";
-import type {
-  CanonicalRequest,
-  Tool,
-  ToolCallPart,
-  ToolChoice,
-} from "../../src/inference/canonical/request.ts";
+import type { CanonicalRequest, Tool, ToolChoice } from "../../src/inference/canonical/request.ts";
 
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
 const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,20}$/);

@@ -8,6 +8,7 @@ import type {
   Message,
   ToolResultPart,
   UserPart,
+  ToolCallPart,
 } from "../../src/inference/canonical/message.ts";
 import type {
   Finish,
@@ -16,12 +17,7 @@ import type {
 } from "../../src/inference/canonical/response.ts";
 import type { JsonObject } from "../../src/inference/canonical/json.ts";
 import type { ReasoningPart, ReasoningRequest } from "../../src/inference/canonical/reasoning.ts";
-import type {
-  CanonicalRequest,
-  Tool,
-  ToolCallPart,
-  ToolChoice,
-} from "../../src/inference/canonical/request.ts";
+import type { CanonicalRequest, Tool, ToolChoice } from "../../src/inference/canonical/request.ts";
 
 const dialect = "anthropic-messages" as const;
 const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,20}$/);

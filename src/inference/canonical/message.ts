@@ -1,6 +1,5 @@
 import type { Extensions, DialectId } from "./dialect-id.ts";
-import type { ReasoningPart } from "./reasoning.ts";
-import type { ToolCallPart, ToolKind } from "./request.ts";
+import type { ReasoningPart, Provenance } from "./reasoning.ts";
 import type { JsonObject } from "./json.ts";
 
 /** A part of a user's message. */
@@ -188,4 +187,33 @@ export interface CacheMarker {
   ttl?: "5m" | "30m" | "1h";
   /** The field that the openai-chat client used, so that the same one is written back. */
   field?: "cache_control" | "prompt_cache_breakpoint";
+}
+
+/** The kinds of tools that the caller runs. */
+export type ToolKind = "function" | "custom";
+
+/** A call that the model made. */
+export interface ToolCallPart {
+  type: "tool-call";
+  kind: ToolKind;
+  /** The id that joins the call with its result. */
+  id: string;
+  name: string;
+  /**
+   * The JSON text of an object for a function, or the input itself for a custom tool. Never empty
+   * for a function.
+   */
+  arguments: string;
+  namespace?: string;
+  /** Gemini's thought signature, which has to be sent back on the same call. */
+  signature?: string;
+  /** The maker of the signature. */
+  provenance?: Provenance;
+  /**
+   * The id of the item that contains the call, where the dialect has one beside the call id
+   * (Responses).
+   */
+  itemId?: string;
+  cache?: CacheMarker;
+  extensions?: Extensions;
 }

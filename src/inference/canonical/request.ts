@@ -1,7 +1,7 @@
 import type { DialectId, Extensions } from "./dialect-id.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
-import type { Message, CacheMarker } from "./message.ts";
-import type { ReasoningRequest, Provenance } from "./reasoning.ts";
+import type { Message, CacheMarker, ToolKind } from "./message.ts";
+import type { ReasoningRequest } from "./reasoning.ts";
 
 /** Sampling parameters. Absent means the model's own default. */
 export interface Sampling {
@@ -179,9 +179,6 @@ interface HostedTool {
 /** A tool of any kind. */
 export type Tool = FunctionTool | CustomTool | HostedTool;
 
-/** The kinds of tools that the caller runs. */
-export type ToolKind = "function" | "custom";
-
 /** A tool as `allowed_tools` names it; hosted ones are kept as their dialect wrote them. */
 export type AllowedTool = { type: ToolKind; name: string } | { type: "hosted"; value: JsonObject };
 
@@ -191,29 +188,3 @@ export type ToolChoice =
   | { type: "tool"; kind: ToolKind; name: string }
   | { type: "allowed"; mode: "auto" | "required"; tools: readonly AllowedTool[] }
   | { type: "hosted"; dialect: DialectId; value: JsonObject };
-
-/** A call that the model made. */
-export interface ToolCallPart {
-  type: "tool-call";
-  kind: ToolKind;
-  /** The id that joins the call with its result. */
-  id: string;
-  name: string;
-  /**
-   * The JSON text of an object for a function, or the input itself for a custom tool. Never empty
-   * for a function.
-   */
-  arguments: string;
-  namespace?: string;
-  /** Gemini's thought signature, which has to be sent back on the same call. */
-  signature?: string;
-  /** The maker of the signature. */
-  provenance?: Provenance;
-  /**
-   * The id of the item that contains the call, where the dialect has one beside the call id
-   * (Responses).
-   */
-  itemId?: string;
-  cache?: CacheMarker;
-  extensions?: Extensions;
-}

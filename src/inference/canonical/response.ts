@@ -1,9 +1,8 @@
 import type { Extensions } from "./dialect-id.ts";
-import type { AssistantPart, Annotation, ImagePart, OpaquePart } from "./message.ts";
+import type { AssistantPart, Annotation, ImagePart, OpaquePart, ToolKind } from "./message.ts";
 import type { JsonObject } from "./json.ts";
 import type { ReasoningPart, Provenance } from "./reasoning.ts";
 import { totalOutputTokens, type PictureKind, type Usage } from "../../platform/kernel/usage.ts";
-import type { ToolKind } from "./request.ts";
 
 /** An answer, of which `n` may ask for several. */
 export interface Choice {

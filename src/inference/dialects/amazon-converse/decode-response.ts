@@ -1,5 +1,10 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { Annotation, ImagePart, AssistantPart } from "../../canonical/message.ts";
+import type {
+  Annotation,
+  ImagePart,
+  AssistantPart,
+  ToolCallPart,
+} from "../../canonical/message.ts";
 import {
   reconcileFinish,
   type CanonicalResponse,
@@ -7,7 +12,6 @@ import {
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { Provenance, ReasoningPart } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
 import { withMembers } from "../shared/schemas/member-names.ts";

@@ -14,6 +14,7 @@ import {
   type ToolMessage,
   type UserMessage,
   type UserPart,
+  type ToolCallPart,
 } from "../../canonical/message.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import {
@@ -21,7 +22,6 @@ import {
   isSealedReasoning,
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/request.ts";
 import {
   isBillingLine,
   opaqueName,

@@ -1,8 +1,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { AssistantPart } from "../../canonical/message.ts";
+import type { AssistantPart, ToolCallPart } from "../../canonical/message.ts";
 import { sealWithProvenance, type ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse } from "../../canonical/response.ts";
-import type { ToolCallPart } from "../../canonical/request.ts";
 import { opaqueName } from "../shared/encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
 import { gatewayFields } from "../shared/gateway-facts.ts";

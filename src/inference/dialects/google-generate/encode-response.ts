@@ -1,7 +1,6 @@
 import type { JsonObject } from "../../canonical/json.ts";
-import type { Annotation, AssistantPart } from "../../canonical/message.ts";
+import type { Annotation, AssistantPart, ToolCallPart } from "../../canonical/message.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/request.ts";
 import {
   reconcileFinish,
   type CanonicalResponse,

@@ -4,6 +4,8 @@ import type {
   ImagePart,
   TextPart,
   AssistantPart,
+  ToolKind,
+  ToolCallPart,
 } from "../../canonical/message.ts";
 import type { Extensions } from "../../canonical/dialect-id.ts";
 import {
@@ -14,7 +16,6 @@ import {
   type StreamPart,
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { ToolCallPart, ToolKind } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { parseDataUrl } from "../shared/openai-fields.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";

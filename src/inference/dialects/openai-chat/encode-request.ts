@@ -7,7 +7,6 @@ import type {
   FunctionTool,
   Tool,
   ToolChoice,
-  ToolKind,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import {
@@ -24,6 +23,7 @@ import { joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { fitBody } from "./fitting/fit-body.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { translatedCapName } from "../shared/output-cap.ts";
+import type { ToolKind } from "../../canonical/message.ts";
 
 /** OpenAI's limit of tool name length. */
 const toolNameLengthMax = 64;

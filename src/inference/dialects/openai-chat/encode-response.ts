@@ -1,8 +1,7 @@
-import type { TextPart, AssistantPart } from "../../canonical/message.ts";
+import type { TextPart, AssistantPart, ToolCallPart } from "../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import type { CanonicalResponse, Choice } from "../../canonical/response.ts";
-import type { ToolCallPart } from "../../canonical/request.ts";
 import { opaqueName } from "../shared/encode-state.ts";
 import { dataUrl } from "../shared/openai-fields.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";

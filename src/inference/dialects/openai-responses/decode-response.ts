@@ -1,9 +1,8 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { ImagePart, AssistantPart } from "../../canonical/message.ts";
+import type { ImagePart, AssistantPart, ToolCallPart } from "../../canonical/message.ts";
 import { reconcileFinish, type CanonicalResponse, type Choice } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../canonical/request.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { decodeTokens } from "../shared/openai-fields.ts";
 import { readResponseUsage } from "./usage.ts";

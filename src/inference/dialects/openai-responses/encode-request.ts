@@ -8,7 +8,6 @@ import type {
   FunctionTool,
   Tool,
   ToolChoice,
-  ToolKind,
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState, loseServiceTier } from "../shared/encode-state.ts";
@@ -30,6 +29,7 @@ import {
 } from "../shared/wire-fields.ts";
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
 import { encodeInput } from "./items/encode-input.ts";
+import type { ToolKind } from "../../canonical/message.ts";
 
 /** OpenAI's limit of tool name length here. */
 const toolNameLengthMax = 128;

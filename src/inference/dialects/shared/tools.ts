@@ -1,12 +1,13 @@
 import type { JsonObject } from "../../canonical/json.ts";
+import type { CustomTool, CanonicalRequest } from "../../canonical/request.ts";
+import { asObject, asArray, unsupportedContent } from "./wire-fields.ts";
 import type {
-  CustomTool,
+  AssistantMessage,
+  Message,
+  ToolMessage,
   ToolKind,
   ToolCallPart,
-  CanonicalRequest,
-} from "../../canonical/request.ts";
-import { asObject, asArray, unsupportedContent } from "./wire-fields.ts";
-import type { AssistantMessage, Message, ToolMessage } from "../../canonical/message.ts";
+} from "../../canonical/message.ts";
 
 /**
  * Returns a tool's schema as Claude's servers require it: an object with properties, even where

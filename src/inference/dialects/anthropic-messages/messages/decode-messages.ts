@@ -9,10 +9,10 @@ import type {
   SystemMessage,
   ToolMessage,
   UserMessage,
+  ToolCallPart,
 } from "../../../canonical/message.ts";
 import { decodeEach, writtenAt } from "../../../canonical/written-places.ts";
 import { openProvenance, type ReasoningPart } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/request.ts";
 import { asObject, badRequest, RequestFields, withoutUndefined } from "../../shared/wire-fields.ts";
 import { decodeCache, extensionsOf, decodeCitations } from "../answer-fields.ts";
 

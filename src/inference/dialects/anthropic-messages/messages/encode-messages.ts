@@ -13,6 +13,7 @@ import {
   type ToolMessage,
   type UserMessage,
   type UserPart,
+  type ToolCallPart,
 } from "../../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import {
@@ -20,7 +21,6 @@ import {
   isSealedReasoning,
   type ReasoningPart,
 } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/request.ts";
 import { type EncodePlace, type EncodeState, opaqueName } from "../../shared/encode-state.ts";
 import { claudeAbilities } from "../../shared/reasoning-rules.ts";
 import { withMembers } from "../../shared/schemas/member-names.ts";

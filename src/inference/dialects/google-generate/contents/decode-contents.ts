@@ -9,10 +9,10 @@ import type {
   ToolMessage,
   ToolResultPart,
   UserPart,
+  ToolCallPart,
 } from "../../../canonical/message.ts";
 import { writtenAt } from "../../../canonical/written-places.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
-import type { ToolCallPart } from "../../../canonical/request.ts";
 import { asObject, badRequest, RequestFields, withoutUndefined } from "../../shared/wire-fields.ts";
 import { googleItself, missingSignature, openSeals } from "./seals.ts";
 

@@ -10,6 +10,7 @@ import {
   type SystemMessage,
   type ToolMessage,
   type UserPart,
+  type ToolCallPart,
 } from "../../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import {
@@ -17,7 +18,6 @@ import {
   openProvenance,
   type ReasoningPart,
 } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/request.ts";
 import { isBillingLine, opaqueName, readableText } from "../../shared/encode-state.ts";
 import { argumentsObject } from "../../shared/tools.ts";
 import { asObject, unsupportedContent } from "../../shared/wire-fields.ts";

@@ -3,7 +3,7 @@ import {
   sealWithProvenance,
   type ReasoningPart,
 } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/request.ts";
+import type { ToolCallPart } from "../../../canonical/message.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import { asArray, asObject, asString, withoutUndefined } from "../../shared/wire-fields.ts";
 

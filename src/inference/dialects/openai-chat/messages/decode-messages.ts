@@ -10,9 +10,9 @@ import type {
   Message,
   ToolMessage,
   UserPart,
+  ToolCallPart,
 } from "../../../canonical/message.ts";
 import type { JsonValue } from "../../../canonical/json.ts";
-import type { ToolCallPart } from "../../../canonical/request.ts";
 import {
   mediaSource,
   decodeCache,

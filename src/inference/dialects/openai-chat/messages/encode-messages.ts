@@ -11,6 +11,7 @@ import {
   type ToolMessage,
   type UserMessage,
   type UserPart,
+  type ToolCallPart,
 } from "../../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import {
@@ -18,7 +19,6 @@ import {
   type ReasoningPart,
   type ReasoningField,
 } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/request.ts";
 import {
   isBillingLine,
   opaqueName,

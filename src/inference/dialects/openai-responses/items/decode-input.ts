@@ -9,11 +9,13 @@ import type {
   ToolMessage,
   ToolResultPart,
   UserPart,
+  ToolKind,
+  ToolCallPart,
 } from "../../../canonical/message.ts";
 import type { Extensions } from "../../../canonical/dialect-id.ts";
 import type { JsonValue } from "../../../canonical/json.ts";
 import { decodeEach, writtenAt } from "../../../canonical/written-places.ts";
-import type { Tool, ToolCallPart, ToolKind } from "../../../canonical/request.ts";
+import type { Tool } from "../../../canonical/request.ts";
 import {
   mediaSource,
   decodeCache,

@@ -12,10 +12,10 @@ import {
   type SystemMessage,
   type ToolMessage,
   type UserPart,
+  type ToolCallPart,
 } from "../../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import { isForeignReasoning, type ReasoningPart } from "../../../canonical/reasoning.ts";
-import type { ToolCallPart } from "../../../canonical/request.ts";
 import {
   isBillingLine,
   opaqueName,
