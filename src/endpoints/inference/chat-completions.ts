@@ -3,6 +3,7 @@ import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
 import {
   chatRequestSchema,
   checkChatRequest,
+  withToolTypes,
 } from "../../inference/dialects/openai-chat/request-schema.ts";
 import { reshapeChat } from "../../inference/surfaces/responses-shaped-chat.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -24,9 +25,14 @@ export const chatReader: CallReader = {
   idPrefix: "chatcmpl-",
   validate: checkChatRequest,
   // A body of chat has no `input`.
-  reshape: (body) => (body["input"] === undefined ? undefined : reshapeChat(body)),
+  reshape: (body) => (body["input"] === undefined ? reshapeTools(body) : reshapeChat(body)),
   dialectHeaders: [],
 };
+
+function reshapeTools(body: Readonly<Record<string, unknown>>) {
+  const typed = withToolTypes(body);
+  return typed && { body: typed, losses: [] };
+}
 
 /** What answering a chat needs: what every call does, and the tools that run here. */
 export type ChatServices = CallServices &

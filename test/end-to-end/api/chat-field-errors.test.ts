@@ -59,7 +59,7 @@ const wrong: readonly [fields: Record<string, unknown>, param: string][] = [
   [{ stop: ["a", 5] }, "stop[1]"],
   [{ tools: {} }, "tools"],
   [{ tools: ["get_weather"] }, "tools[0]"],
-  [{ tools: [{ function: { name: "x" } }] }, "tools[0].type"],
+  [{ tools: [{ name: "x" }] }, "tools[0].type"],
   [{ tools: [{ type: "function" }] }, "tools[0].function"],
   [{ tools: [{ type: "function", name: "flat" }] }, "tools[0].function"],
   [{ tools: [{ type: "custom", custom: {} }] }, "tools[0].custom.name"],

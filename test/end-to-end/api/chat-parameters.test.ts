@@ -57,6 +57,9 @@ test("finish_reason is stop, length or tool_calls", async () => {
   expect(at(await whole("Weather?", { tools: [tool] }), "choices.0.finish_reason")).toBe(
     "tool_calls",
   );
+  const { type: _, ...untyped } = tool;
+  const forced = { tools: [untyped], tool_choice: { function: { name: "get_weather" } } };
+  expect(at(await whole("Weather?", forced), "choices.0.finish_reason")).toBe("tool_calls");
 });
 
 test("n: 2 returns two choices, whole and streamed", async () => {

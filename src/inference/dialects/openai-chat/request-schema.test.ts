@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { leastMicroseconds } from "../../../../test/support/least-microseconds.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { compiledCheck } from "../shared/request-check.ts";
-import { chatRequestSchema, checkChatRequest } from "./request-schema.ts";
+import { chatRequestSchema, checkChatRequest, withToolTypes } from "./request-schema.ts";
 
 const valid = { model: "acme/large", messages: [{ role: "user", content: "Hi" }] };
 
@@ -187,4 +187,37 @@ test("checkChatRequest takes microseconds for a typical body", async () => {
   const eachMicroseconds = leastMicroseconds(() => checkChatRequest(body), work);
   console.log(`checkChatRequest: ${eachMicroseconds.toFixed(3)} µs`);
   expect(eachMicroseconds).toBeLessThan(200);
+});
+
+const untyped = { function: { name: "look" } };
+const call = { id: "1", function: { name: "look", arguments: "{}" } };
+
+test("functions, calls and the choice of a function are told to be functions", () => {
+  const body = {
+    model: "a/b",
+    messages: [{ role: "user" }, { role: "assistant", tool_calls: [call, { type: "custom" }] }],
+    tools: [untyped, { type: "web_search" }, { type: null, ...untyped }],
+    tool_choice: untyped,
+  };
+  expect(withToolTypes(body)).toEqual({
+    model: "a/b",
+    messages: [
+      { role: "user" },
+      { role: "assistant", tool_calls: [{ ...call, type: "function" }, { type: "custom" }] },
+    ],
+    tools: [
+      { ...untyped, type: "function" },
+      { type: "web_search" },
+      { ...untyped, type: "function" },
+    ],
+    tool_choice: { ...untyped, type: "function" },
+  });
+});
+
+test.each([
+  [{ messages: [{ role: "user" }, "odd"], tools: [{ type: "function", ...untyped }] }],
+  [{ tools: [{ name: "look" }, 5], tool_choice: "auto", messages: "odd" }],
+  [{ tools: {}, tool_choice: {} }],
+])("anything else stays as it came: %j", (body) => {
+  expect(withToolTypes(body)).toBeUndefined();
 });

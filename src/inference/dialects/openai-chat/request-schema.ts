@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import {
   namedAsWhole,
   requestCheck,
@@ -20,6 +21,7 @@ import {
   sound,
   topLogprobs,
 } from "../shared/request-check.ts";
+import { asArray, asObject } from "../shared/wire-fields.ts";
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string(), ...cacheMarkers });
 
@@ -312,3 +314,53 @@ export const hidesReasoning = ({
   include_reasoning: included,
 }: Readonly<Record<string, unknown>>): boolean =>
   ((Object(reasoning) as { exclude?: unknown }).exclude ?? included === false) === true;
+
+/**
+ * Returns a body whose functions, calls and choice of a function say that they are functions;
+ * undefined where nothing has to be added. Clients of Mistral and of Hugging Face leave the type
+ * out (mistralai 1.9 and huggingface_hub 0.33, as they sent it in 2025-12).
+ */
+export function withToolTypes(
+  body: Readonly<Record<string, unknown>>,
+): Record<string, unknown> | undefined {
+  const { tools, tool_choice: choice, messages } = body;
+  const typed = {
+    tools: typedList(tools),
+    tool_choice: isUntyped(choice) ? typedOne(choice) : choice,
+    messages: typedMessages(messages),
+  };
+  if (typed.tools === tools && typed.tool_choice === choice && typed.messages === messages)
+    return undefined;
+  return Object.fromEntries(
+    Object.entries({ ...body, ...typed }).filter(([field]) => field in body),
+  );
+}
+
+const isUntyped = (value: unknown): value is JsonObject => {
+  const object = asObject(value);
+  return (
+    object !== undefined &&
+    (object.type ?? null) === null &&
+    asObject(object.function) !== undefined
+  );
+};
+
+const typedOne = (value: JsonObject): JsonObject => ({ ...value, type: "function" });
+
+function typedList(list: unknown): unknown {
+  const values = asArray(list);
+  return values?.some(isUntyped) === true
+    ? values.map((value): JsonValue => (isUntyped(value) ? typedOne(value) : value))
+    : list;
+}
+
+function typedMessages(list: unknown): unknown {
+  const messages = asArray(list);
+  if (messages?.some((message) => asArray(asObject(message)?.tool_calls)?.some(isUntyped)) !== true)
+    return list;
+  return messages.map((message) => {
+    const { tool_calls: calls } = asObject(message) ?? {};
+    const typed = typedList(calls);
+    return typed === calls ? message : { ...asObject(message), tool_calls: typed };
+  });
+}
