@@ -18,6 +18,7 @@ export const mistral = {
     // Answered with 400 (codes 3230 and 3280).
     nineCharacterCallIds: true,
     answersResults: true,
+    refusesEmptyTurns: true,
     refusesDeveloper: true,
     systemOnlyFirst: true,
     unsupportedMessageFields: ["name", "reasoning_content", "reasoning", "reasoning_details"],

@@ -43,7 +43,7 @@ export const clientsOwn: readonly RegExp[] = [
   /^openai\/(?:unknown-thinking|unknown-top-k|image-in-a-result)$/,
   /^(?:mistral\/extra-functions|openrouter\/(?:effort-and-budget|two-efforts)|cohere\/n)$/,
   // Turns in an order or a form that the model's own template refuses.
-  /\/(?:alternating-turns|last-assistant|(?<!moonshotai\/)empty-assistant|prefill-while-thinking|missing-content)$/,
+  /\/(?:alternating-turns|last-assistant|(?<!(?:mistral|moonshotai)\/)empty-assistant|prefill-while-thinking|missing-content)$/,
   /^llama-cpp\/(?:grammar-beside-functions|logprobs-streamed-with-functions|thought-and-text-beside-calls)$/,
   /^groq\/(?:cache-control|cap-above-model)$/,
   // What one family of models lacks.
