@@ -100,6 +100,26 @@ describe.each(engines)("stored requests on %s", (engine) => {
     expect(error).toMatchObject({ code: "bad_request", param });
   });
 
+  test("are refused for the result of a call that the conversation does not have", async () => {
+    const call = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };
+    const result = (id: string) => ({ type: "function_call_output", call_id: id, output: "" });
+    await store().insert(newResponse(previousResponseId, { record: { output: [call] } }));
+    const answered = (...input: object[]) =>
+      read({ input, previous_response_id: previousResponseId });
+    expect(await answered(result("call_1"))).toMatchObject({ expanded: true });
+    expect(await answered({ type: "compaction" }, result("call_2"))).toMatchObject({
+      expanded: true,
+    });
+    const error = await answered(result("call_1"), result("call_2")).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({ code: "bad_request", param: "input" });
+    expect(error).toHaveProperty(
+      "message",
+      "No tool call found for function call output with call_id call_2.",
+    );
+  });
+
   test("with store false read stored responses and write nothing", async () => {
     await store().insert(newResponse(previousResponseId));
     const request = await read({

@@ -95,6 +95,7 @@ export async function readStoredRequest(
       : (recall?.(previousResponseId) ??
         (await expandConversation(store, { previousId: previousResponseId, workspaceId })));
   const items = [...history, ...inputItems];
+  if (previousResponseId !== null) refuseUnaskedResults(inputItems, items);
   const conversation = openCompactions(items);
   return {
     store: storing,
@@ -104,6 +105,28 @@ export async function readStoredRequest(
     conversation,
     expanded: history.length > 0 || inputItems !== sent || conversation !== items,
   };
+}
+
+/** The type of the call that an item answers, by the item's own. */
+const answeredTypes: ReadonlyMap<unknown, string> = new Map([
+  ["function_call_output", "function_call"],
+  ["custom_tool_call_output", "custom_tool_call"],
+]);
+
+/**
+ * Throws 400, as OpenAI does, for the result of a call that the continued conversation does not
+ * have. Calls may be part of a compaction, which only its provider can read.
+ */
+function refuseUnaskedResults(sent: readonly ResponseItem[], items: readonly ResponseItem[]): void {
+  const results = sent.filter(({ type }) => answeredTypes.has(type));
+  if (results.length === 0 || items.some(({ type }) => type === "compaction")) return;
+  const calls = new Set(items.map(({ type, call_id: id }) => `${String(type)} ${String(id)}`));
+  const unasked = results.find(
+    ({ type, call_id: id }) => !calls.has(`${answeredTypes.get(type)} ${String(id)}`),
+  );
+  if (unasked === undefined) return;
+  const message = `No tool call found for function call output with call_id ${String(unasked["call_id"])}.`;
+  throw new GatewayError("bad_request", message, { param: "input" });
 }
 
 /** The owner of a stored response, and when it was created. */

@@ -163,10 +163,11 @@ describe.each(upstreamDialects)("over %s", (dialect) => {
     const client = await open();
     const first = await client.create(body);
     const before = stage.upstream.requests.length;
+    const { call_id: id } = (first["output"] as Record<string, unknown>[]).at(-1) ?? {};
     const second = await client.create({
       ...body,
       previous_response_id: first["id"],
-      input: [{ type: "function_call_output", call_id: "call_1", output: "seen" }],
+      input: [{ type: "function_call_output", call_id: id, output: "seen" }],
     });
     expect(second).toMatchObject({ status: "completed", previous_response_id: first["id"] });
     const sent = stage.upstream.requests[before]?.body ?? "";
