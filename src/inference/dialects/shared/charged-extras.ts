@@ -124,10 +124,16 @@ function toolName(tool: Body): string | undefined {
   return searches.test(type) ? searchTool : type.replace(toolDate, "");
 }
 
+/**
+ * Tools of Google's without a price of their own. Code that runs there is charged as tokens
+ * (ai.google.dev/gemini-api/docs/code-execution, "Billing", 2026-11).
+ */
+const freeOfGoogle: ReadonlySet<string> = new Set(["functionDeclarations", "codeExecution"]);
+
 /** Returns the name of a tool of Google's, whose only member it is, in OpenAI's spelling. */
 function typelessName(tool: Body): string | undefined {
   const [name, ...others] = Object.keys(tool);
-  if (name === undefined || others.length > 0 || name === "functionDeclarations") return undefined;
+  if (name === undefined || others.length > 0 || freeOfGoogle.has(name)) return undefined;
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
