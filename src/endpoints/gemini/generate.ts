@@ -49,7 +49,7 @@ const generateReader = (asked: Asked, inner?: string): CallReader => ({
 });
 
 function prepared({ text, body }: SurfaceBody, { model, stream }: Asked): SurfaceBody {
-  const spelt = inCamelCase(body as JsonObject, text);
+  const spelt = withToolList(inCamelCase(body as JsonObject, text));
   const { serviceTier: tier } = spelt;
   return {
     text: editMembers(
@@ -67,6 +67,13 @@ function prepared({ text, body }: SurfaceBody, { model, stream }: Asked): Surfac
       ...(typeof tier === "string" && { service_tier: tier.toLowerCase() }),
     },
   };
+}
+
+/** Returns a body whose tools are a list: Google's servers read a single entry as a list of one. */
+function withToolList(body: JsonObject): JsonObject {
+  const { tools } = body;
+  const isEntry = typeof tools === "object" && tools !== null && !Array.isArray(tools);
+  return isEntry ? { ...body, tools: [tools as JsonObject] } : body;
 }
 
 /** Returns the request that a member contains, where there is one. */

@@ -113,6 +113,12 @@ test("a request reaches Google's own models in its own bytes, without what is th
 });
 
 test("upper-case types of either schema field and both spellings reach other vendors as JSON Schema", async () => {
+  const offered = {
+    function_declarations: [
+      { name: "look", parameters: { type: "OBJECT", properties: { q: { type: "STRING" } } } },
+    ],
+    googleSearch: {},
+  };
   for (const field of ["responseSchema", "response_json_schema"]) {
     scene.upstreams["openai-chat"].script(json(wireOf("openai-chat").whole));
     const response = await ask("openai-chat", "generateContent", {
@@ -127,17 +133,7 @@ test("upper-case types of either schema field and both spellings reach other ven
             propertyOrdering: ["a", "b"],
           },
         },
-        tools: [
-          {
-            function_declarations: [
-              {
-                name: "look",
-                parameters: { type: "OBJECT", properties: { q: { type: "STRING" } } },
-              },
-            ],
-            googleSearch: {},
-          },
-        ],
+        tools: field === "responseSchema" ? offered : [offered],
       },
     });
     expect(response.headers.get("x-service-translation-loss")).toContain("tools[1]");
