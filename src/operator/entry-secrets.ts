@@ -45,16 +45,32 @@ const keepsSecret = (part: unknown, before: unknown): boolean =>
     : part === hiddenSecret && before !== undefined;
 
 /**
- * Returns the name of the part with a stored secret that a change would send to another host than
- * the one that it was stored for; undefined where there is none.
+ * Returns whether a change sends requests to a host other than the stored one, or unencrypted through
+ * another proxy, which reads them. `ownAddress` is that of a built-in provider.
+ */
+function goesElsewhere(
+  change: EntryValue,
+  stored: EntryValue | undefined,
+  ownAddress: string | undefined,
+): boolean {
+  const { base_url: named = ownAddress, proxy = "none" } = change;
+  const before = stored?.["base_url"] ?? ownAddress;
+  const address = named === hiddenSecret ? before : named;
+  if (originOf(address) !== originOf(before)) return true;
+  const isEncrypted = originOf(address)?.startsWith("https:") === true;
+  return !isEncrypted && !["none", hiddenSecret, stored?.["proxy"]].includes(proxy);
+}
+
+/**
+ * Returns the name of the part with a stored secret that a change would send elsewhere than where it
+ * was stored for; undefined where there is none.
  */
 export function secretKeptElsewhere(
   change: EntryValue,
   stored: EntryValue | undefined,
+  ownAddress: string | undefined,
 ): "api_key" | "headers" | undefined {
-  const { base_url: address } = change;
-  if (address === hiddenSecret || originOf(address) === originOf(stored?.["base_url"]))
-    return undefined;
+  if (!goesElsewhere(change, stored, ownAddress)) return undefined;
   return (["api_key", "headers"] as const).find((name) =>
     keepsSecret(change[name], stored?.[name]),
   );

@@ -253,11 +253,15 @@ export class OperatorEntries {
       throw new GatewayError("bad_request", `${problems.map(inWords).join("; ")}.`, {
         param: `value.${pathInEntry(first.key)}`.replace(/\.$/, ""),
       });
-    const kept = secretKeptElsewhere(value, stored?.value);
+    const { fixedAddressOf } = await import(
+      "../inference/catalog/configured/configured-provider.ts"
+    );
+    const kept = secretKeptElsewhere(value, stored?.value, fixedAddressOf(id));
     if (kept !== undefined)
       throw new GatewayError(
         "bad_request",
-        `${kept}: is required with a base_url at another host, since what is stored is for the old one.`,
+        `${kept}: is required with a base_url at another host, or with another proxy where base_url is no https address, since what ` +
+          "is stored is for the old one.",
         { param: `value.${kept}` },
       );
     return { layered, value: whole };

@@ -75,7 +75,7 @@ const entryFields = {
     .record(z.string(), z.unknown(), "must be an object")
     .describe(
       "The entry as switchyard.yaml has it, without its id; of an alias {target}. A secret that is *** stays as it is " +
-        "stored; a base_url at another host needs it again.",
+        "stored; a base_url at another host, or another proxy for plain HTTP, needs it again.",
     ),
 };
 

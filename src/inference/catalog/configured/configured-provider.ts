@@ -254,6 +254,12 @@ const providerSchema = z.strictObject({
 const isBuiltIn = (id: string): boolean =>
   providerDefinitions.some((definition) => definition.id === id);
 
+/** Returns the address of a built-in provider that no variable sets; undefined for others. */
+export function fixedAddressOf(providerId: string): string | undefined {
+  const address = providerDefinitions.find(({ id }) => id === providerId)?.baseUrl;
+  return typeof address === "string" ? address : undefined;
+}
+
 /**
  * A `providers:` entry of switchyard.yaml. An id of a built-in provider overrides it; any other
  * adds one.
