@@ -16,6 +16,7 @@ import {
   pageResponse,
   pageRoute,
   personOf,
+  placeOf,
   readForm,
   redirect,
   signInPath,
@@ -196,6 +197,23 @@ const refused = (context: RequestContext<unknown>, problem: string): Response =>
   );
 
 /**
+ * Shows the problem of a request to a person who has not signed in. Anybody may register a client, so
+ * a link to this service would otherwise lead anybody to a site of its choice (RFC 9700, section
+ * 4.11.2). Programs on the person's machine are told at once.
+ */
+const toldHere = (context: RequestContext<unknown>, description: string): Response =>
+  pageResponse(
+    context,
+    messagePage({
+      title: "This app sent a request that cannot be answered",
+      problem: description,
+      sentences: ["Nothing was granted. Sign in to go back to the app with this message."],
+      links: [{ href: signInPath(placeOf(context)), label: "Sign in" }],
+    }),
+    { status: 400 },
+  );
+
+/**
  * Returns where forms of the page may lead: the app's origin, or its scheme (CSP `form-action`).
  */
 function formTarget(redirectUri: string): string {
@@ -259,6 +277,8 @@ export const authorizePage = defineEndpoint({
     const authorization = readAuthorization(trusted, deps);
     if ("error" in authorization) {
       const { error, description } = authorization;
+      if (person === undefined && !isNativeRedirect(trusted.redirectUri))
+        return toldHere(context, description);
       return backTo(context, trusted, {
         publicUrl: deps.publicUrl(),
         error,

@@ -3,6 +3,7 @@ import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeOauthError } from "../../http/error-envelope.ts";
 import { parseJsonObject, readBodyText } from "../../http/bodies/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
 
 /** The `grant_type` of the device flow (RFC 8628, section 3.4). */
@@ -18,6 +19,18 @@ export const oauthRoute = {
   tag: "Key minting",
   encodeError: encodeOauthError,
 } as const;
+
+/** Parameters that may come several times (RFC 8707, section 2). */
+const repeatable: ReadonlySet<string> = new Set(["resource"]);
+
+/** Returns the fields of a form. Throws `bad_request` for a repeated one (RFC 6749, section 3.2). */
+function formFields(text: string): Record<string, string> {
+  const form = new URLSearchParams(text);
+  const names = [...form.keys()];
+  const twice = names.find((name, at) => names.indexOf(name) !== at && !repeatable.has(name));
+  if (twice === undefined) return Object.fromEntries(form);
+  throw new GatewayError("bad_request", `${twice}: is sent twice.`, { param: twice });
+}
 
 /**
  * Reads a body that is a form or JSON. Fields that the schema does not name are ignored (RFC 6749,
@@ -35,8 +48,5 @@ export async function readOauthBody<Body>(
   // A body without a type, or one that says only that it is text, is read by its first character.
   const isJson =
     !isForm && body !== "" && (body.startsWith("{") || type.startsWith("application/json"));
-  return checkBody(
-    schema,
-    isJson ? parseJsonObject(text) : Object.fromEntries(new URLSearchParams(text)),
-  );
+  return checkBody(schema, isJson ? parseJsonObject(text) : formFields(text));
 }

@@ -266,6 +266,27 @@ describe.each(engines)("attacks on codes, tokens and redirects, on %s", (_, fres
       `${authorizePath}?${authorizeQuery(clientId)}&redirect_uri=https://evil.example`,
     );
     expect([twice.status, twice.headers.get("location")]).toEqual([400, null]);
+    const form = "grant_type=refresh_token&grant_type=authorization_code&refresh_token=x";
+    const answer = await fetch(`${people.gateway().baseUrl}/oauth/token`, {
+      method: "POST",
+      body: new URLSearchParams(form),
+    });
+    expect([answer.status, textAt(await answer.json(), "error")]).toEqual([400, "invalid_request"]);
+  });
+
+  test("an invalid request leads nobody to a site of the client before they sign in", async () => {
+    const clientId = await app.clientId({ redirect_uris: [callback, "http://127.0.0.1/cb"] });
+    const path = (uri: string): string =>
+      `${authorizePath}?${authorizeQuery(clientId, { redirect_uri: uri, scope: "none" })}`;
+    const [site, native] = [path(callback), path("http://127.0.0.1:9/cb")];
+    const shown = await people.stranger().ask("GET", site);
+    expect([shown.status, shown.headers.get("location")]).toEqual([400, null]);
+    expect(await shown.text()).toContain(`href="/sign-in?return_to=${encodeURIComponent(site)}"`);
+    const back = [await people.owner.ask("GET", site), await people.stranger().ask("GET", native)];
+    expect(back.map((answer) => placeOf(answer).searchParams.get("error"))).toEqual([
+      "invalid_scope",
+      "invalid_scope",
+    ]);
   });
 
   const callbacks: readonly [url: string, shown: string | null][] = [
