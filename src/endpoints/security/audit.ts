@@ -14,6 +14,8 @@ import { workspaceOf } from "../account/account-fields.ts";
 
 const pageMax = 200;
 const pageDefault = 50;
+/** The most characters of an action or a target that is searched for. */
+const textCharactersMax = 500;
 
 const entrySchema = lazily(() =>
   z
@@ -81,9 +83,16 @@ function offsetIn(query: URLSearchParams): number {
   });
 }
 
-/** Returns a text that entries contain, such as `PATCH /keys/:hash`. */
-const textIn = (query: URLSearchParams, param: string): string | undefined =>
-  idIn(query, param, /^[A-Z]{3,7} \/[\w./:-]{0,200}$/);
+/** Returns what an entry has to have, such as an action. Throws `bad_request`. */
+function textIn(query: URLSearchParams, param: string): string | undefined {
+  const text = query.get(param) ?? undefined;
+  if (text === undefined || (text !== "" && text.length <= textCharactersMax)) return text;
+  throw new GatewayError(
+    "bad_request",
+    `${param}: must have 1 to ${textCharactersMax} characters.`,
+    { param },
+  );
+}
 
 function formatIn(query: URLSearchParams): "json" | "csv" {
   const format = query.get("format") ?? "json";
@@ -178,8 +187,8 @@ export const listAuditLog = defineEndpoint({
     action: z
       .string()
       .optional()
-      .describe("Method and path pattern of the change, as in the entries."),
-    target: z.string().optional().describe("Id of the record that was changed."),
+      .describe("The action as in the entries: method and path pattern, or what was done."),
+    target: z.string().optional().describe("The target as in the entries, such as an id."),
     from: z.string().optional().describe("Beginning of the range, an ISO 8601 date or time."),
     to: z.string().optional().describe("End of the range, exclusive."),
     format: z
@@ -205,7 +214,7 @@ export const listAuditLog = defineEndpoint({
       offset: offsetIn(query),
       actorId: idIn(query, "actor"),
       action: textIn(query, "action"),
-      target: idIn(query, "target"),
+      target: textIn(query, "target"),
       ...checkBody(rangeSchema, timesIn(query)),
     };
     if (formatIn(query) === "csv") {
