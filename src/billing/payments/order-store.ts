@@ -83,10 +83,13 @@ export class OrderStore {
     workspaceId,
     limit,
     before,
+    offset = 0,
   }: {
     workspaceId: string;
     limit: number;
     before?: Order | undefined;
+    /** The number of orders to leave out. */
+    offset?: number;
   }): Promise<Order[]> {
     let query = this.database
       .selectFrom("payment_orders")
@@ -105,6 +108,7 @@ export class OrderStore {
       .orderBy("created_at_ms", "desc")
       .orderBy("id", "desc")
       .limit(limit)
+      .offset(offset)
       .execute();
     return rows.map(fromRow);
   }

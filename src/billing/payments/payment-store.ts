@@ -125,10 +125,13 @@ export class PaymentStore {
     workspaceId,
     limit,
     before,
+    offset = 0,
   }: {
     workspaceId: string;
     limit: number;
     before?: IssuedDocument | undefined;
+    /** The number of documents to leave out. */
+    offset?: number;
   }): Promise<IssuedDocument[]> {
     let query = this.database
       .selectFrom("payment_documents")
@@ -155,6 +158,7 @@ export class PaymentStore {
       .orderBy("number", "desc")
       .orderBy("series", "desc")
       .limit(limit)
+      .offset(offset)
       .execute();
     return rows.map(documentFromRow);
   }

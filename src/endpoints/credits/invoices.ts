@@ -79,12 +79,19 @@ export const listInvoices = defineEndpoint({
   async handle(context, deps: Pick<Dependencies, "payments">) {
     const { store } = paymentsOf(deps);
     const workspaceId = workspaceOf(context).id;
-    const { limit: wanted, cursor } = checkBody(pageQuery, Object.fromEntries(context.query));
+    const {
+      limit: wanted,
+      cursor,
+      offset,
+    } = checkBody(pageQuery, Object.fromEntries(context.query));
     const limit = Number(wanted ?? listMax);
     const named = cursor === undefined ? undefined : documentOf(cursor);
     const before = named && (await store.document({ workspaceId, ...named }));
     if (cursor !== undefined && before === undefined) throw unknownCursor();
-    const found = await store.documents({ workspaceId, limit: limit + 1, before });
+    const found = await store.documents({
+      ...{ workspaceId, limit: limit + 1, before },
+      offset: before === undefined ? Number(offset ?? 0) : 0,
+    });
     const { data, place } = cutPage(found, limit, documentId);
     return context.json({ object: "list", data: data.map(documentObject), ...place });
   },

@@ -129,7 +129,10 @@ export const listTopUps = defineEndpoint({
     const limit = Number(query.limit ?? listMax);
     const before = query.cursor === undefined ? undefined : await orders.find(query.cursor);
     if (query.cursor !== undefined && before?.workspaceId !== workspaceId) throw unknownCursor();
-    const found = await orders.list({ workspaceId, limit: limit + 1, before });
+    const found = await orders.list({
+      ...{ workspaceId, limit: limit + 1, before },
+      offset: before === undefined ? Number(query.offset ?? 0) : 0,
+    });
     const { data, place } = cutPage(found, limit, ({ id }) => id);
     return context.json({ object: "list", data: data.map(topUpObject), ...place });
   },

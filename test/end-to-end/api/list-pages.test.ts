@@ -73,6 +73,9 @@ describe.each(allEngines)("paged lists on %s", (_, freshUrl) => {
       }
       expect(seen).toEqual(whole);
     }
+    const later = await ask("?limit=2&offset=2");
+    expect(listAt(later, "data").map((row) => textAt(row, id))).toEqual(whole.slice(2, 4));
+    expect(at(later, "has_more")).toBe(true);
   });
 
   test.each(lists)("%s: an invalid parameter returns 400 that names it", async (path) => {
