@@ -98,15 +98,27 @@ function toolsWithin(
   return wanted ?? parents;
 }
 
+/** Refuses the scope of providers' own routes for keys that a key creates. Throws `forbidden`. */
+function assertNoPassthrough(wanted: NewKeyBody["scopes"]): void {
+  if (!wanted?.includes("passthrough")) return;
+  throw new GatewayError(
+    "forbidden",
+    "scopes: keys that a key or an app creates cannot have the scope passthrough.",
+    { param: "scopes" },
+  );
+}
+
 /**
- * Returns what a key passes on to one that it creates: what was requested, within its own bounds,
- * and never an operator's rights. Throws `bad_request`, and `forbidden` where they are requested.
+ * Returns what a key passes on to one that it creates: what was requested, within its own bounds, and
+ * never an operator's rights or providers' own routes. Throws `bad_request`, and `forbidden` where
+ * they are requested.
  */
 export function childFields(
   parent: LlmKey,
   { body, nowMs, endpointPaths }: { body: NewKeyBody; nowMs: number; endpointPaths: EndpointPaths },
 ): NewLlmKey {
   assertNoRights(body.operator);
+  assertNoPassthrough(body.scopes);
   const wanted = newKeyFieldsOf(body, { nowMs, endpointPaths });
   return {
     ...wanted,

@@ -93,7 +93,6 @@ function fieldsOf(
       ...holderOf(caller),
       ...(body.operator === true ? { operatorUserId: givingOperator(caller, deps) } : {}),
       ...newKeyFieldsOf(withEndpoints(caller, body), parts),
-      ...(body.scopes?.includes("passthrough") && { passthrough: true }),
       ...(body.team_id !== undefined && { teamId: teamIdOf(body.team_id, caller, deps) }),
     };
   }

@@ -162,6 +162,7 @@ export const newKeyFieldsOf = (
     allowedTools: body.allowed_tools ?? null,
     tokensPerMinute: body.tpm ?? null,
     ...(typeof body.run_limit === "number" && { runLimitNano: limitNano(body.run_limit) }),
+    ...(body.scopes?.includes("passthrough") && { passthrough: true as const }),
   }) satisfies Partial<LlmKey>;
 
 const usd = z.number();

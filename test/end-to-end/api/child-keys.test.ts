@@ -137,6 +137,11 @@ describe.each(engines)("child keys on %s", (_, freshUrl) => {
   test("a child key, or a key without access to the route, cannot create child keys", async () => {
     const child = await makeChild(await make());
     expect(await errorOf(await ask(child))).toMatchObject({ status: 403, code: "forbidden" });
+    const passing = await make({ scopes: ["inference", "passthrough"] });
+    expect(await errorOf(await ask(passing, { scopes: ["passthrough"] }))).toMatchObject({
+      status: 403,
+      param: "scopes",
+    });
     const inferenceOnly = await make({ allowed_endpoints: ["/chat/completions"] });
     expect(await errorOf(await ask(inferenceOnly))).toMatchObject({
       status: 403,

@@ -330,6 +330,9 @@ test("a request counts towards the customer of its header, whose plan bounds it"
     reason: "customer_limit_reached",
     customer: "shop-17",
   });
+  const scopes = ["inference", "passthrough"];
+  const sold = await manage("/customers/shop-17/keys", { name: "sold", scopes });
+  expect(fieldsOf(fieldsOf(await sold.json()).data).scopes).toEqual(scopes);
   const shown = fieldsOf(await (await manage("/customers/shop-17")).json());
   expect(shown.usage).toMatchObject({ requests: 2, cost: 0.004, price: 0.0044, margin: 0.0004 });
 });
