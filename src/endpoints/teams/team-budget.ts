@@ -62,11 +62,22 @@ const budgetFields = (
  * another period keeps its budget, with its alerts. Returns the team.
  */
 export async function boundTeam(
-  { budgets, teamEditor }: Pick<Dependencies, "budgets" | "teamEditor">,
+  deps: Pick<Dependencies, "budgets" | "teamEditor">,
   { team, fields }: { team: Team; fields: Fields },
 ): Promise<Team> {
   const { limit } = fields;
   if (limit === undefined) return team;
+  // In turn, since a budget that two changes replaced at once would block on beside the new ones.
+  return deps.teamEditor.inTurn(team, (current) =>
+    replaceBudget(deps, { team: current, fields: { ...fields, limit } }),
+  );
+}
+
+async function replaceBudget(
+  { budgets, teamEditor }: Pick<Dependencies, "budgets" | "teamEditor">,
+  { team, fields }: { team: Team; fields: Fields & { limit: number | null } },
+): Promise<Team> {
+  const { limit } = fields;
   const { workspaceId } = team;
   const known = (await budgets.editor.list(workspaceId)).find(({ id }) => id === team.budgetId);
   if (limit !== null && known !== undefined && !movesPeriod(fields)) {

@@ -195,8 +195,10 @@ export const deleteTeam = defineEndpoint({
       );
     if (fate === "delete")
       for (const { hash } of keys) await deps.llmKeyEditor.remove({ workspaceId, hash });
-    await deps.teamEditor.remove(team);
-    await unboundTeam(deps, team);
+    await deps.teamEditor.inTurn(team, async () => {
+      await deps.teamEditor.remove(team);
+      await unboundTeam(deps, team);
+    });
     const deleted = fate === "delete" ? keys.length : 0;
     return context.json({ deleted: true, id: team.id, deleted_keys: deleted });
   },

@@ -28,6 +28,8 @@ const noTeam = (): GatewayError =>
 export class TeamEditor {
   private readonly options: EditorOptions;
   private readonly mutex = new KeyedMutex();
+  /** Longer work on single teams, which makes changes of its own. */
+  private readonly turns = new KeyedMutex();
 
   constructor(options: EditorOptions) {
     this.options = options;
@@ -39,6 +41,11 @@ export class TeamEditor {
     const team = id.includes("\0") ? undefined : await this.options.store.find(workspaceId, id);
     if (team === undefined) throw noTeam();
     return team;
+  }
+
+  /** Runs work on a team after all earlier work on it, as that left it. Throws `not_found`. */
+  inTurn<Result>(team: Team, work: (team: Team) => Promise<Result>): Promise<Result> {
+    return this.turns.run(team.id, async () => work(await this.find(team)));
   }
 
   /** Creates a team without a budget. Throws `conflict` for a name that is taken, and for too many. */

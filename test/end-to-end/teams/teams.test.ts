@@ -196,6 +196,16 @@ describe.each(engines)("teams on %s", (_, freshUrl) => {
     expect(at(changed, "spent")).toBe(costUsd);
     expect(at(changed, "budget_id")).not.toBe(at(made, "budget_id"));
     expect(await statusOf("GET", `/budgets/${textAt(made, "budget_id")}`)).toBe(404);
+    // Of changes at once the last one's budget stays, and no other blocks beside it.
+    const atOnce = (period: string): Promise<number> =>
+      statusOf("PATCH", "/teams/Zoned", { limit: threeUsd, period });
+    expect(await Promise.all([atOnce("weekly"), atOnce("monthly")])).toEqual([200, 200]);
+    const left = listAt(await own("GET", "/budgets"), "data").filter(
+      (each) => at(each, "subject") === textAt(made, "id"),
+    );
+    expect(left.map((each) => at(each, "id"))).toEqual([
+      at(await own("GET", "/teams/Zoned"), "budget_id"),
+    ]);
   });
 
   test("refuses what names no team, strangers, and credentials without the scope", async () => {
