@@ -98,7 +98,9 @@ export class HttpServer {
     this.options = options;
     this.headers = headers;
     this.streams = new FrameStreams(clock);
-    this.sockets = new OpenSockets(clock);
+    this.sockets = new OpenSockets(clock, (cause) =>
+      onError(new Error("a frame of a socket could not be worked on", { cause })),
+    );
     this.bodyMemory = new BodyMemory(bodyMemoryBytes, clock);
     this.onError = onError;
     this.listener = this.listen(options);

@@ -206,7 +206,11 @@ function compilePath<Dependencies, Caller>(
     .filter(([, { endpoint }]) => isOpenToOrigins(endpoint))
     .map(([method]) => method);
   if (openMethods.length > 0)
-    byMethod.set("OPTIONS", (request) => preflight(newContext(request, options), openMethods));
+    byMethod.set("OPTIONS", (request) => {
+      const context = newContext(request, options);
+      context.answerHeaders.share(options.guard.windowHeaders(context.caller));
+      return preflight(context, openMethods);
+    });
   const [first] = named.length > 0 ? named : methods;
   const encodeError = first?.[1].endpoint.encodeError ?? encodeContractError;
   const allow = (named.length > 0 ? named : plain).map(([method]) => method).join(", ");
@@ -417,6 +421,7 @@ function compileFallback<Dependencies, Caller>(
   let known: RegExp | undefined;
   const handle: RouteHandler = (request) => {
     const context = newContext(request, options);
+    context.answerHeaders.share(options.guard.windowHeaders(context.caller));
     const elsewhere = options.pageElsewhere(context) ?? withoutFinalSlash(context, { pathsToGet });
     if (elsewhere !== undefined) return elsewhere;
     const path = pathOf(request);

@@ -38,9 +38,11 @@ class Platform {
 const megabyte = "x".repeat(1024 * 1024);
 let clock: FakeClock;
 let sockets: OpenSockets;
+let errors: unknown[];
 beforeEach(() => {
   clock = new FakeClock();
-  sockets = new OpenSockets(clock);
+  errors = [];
+  sockets = new OpenSockets(clock, (error) => void errors.push(error));
 });
 
 /**
@@ -115,6 +117,7 @@ test("a frame that its session cannot work on ends its socket alone", () => {
   const bun = platform as unknown as ServerWebSocket<SocketData>;
   void sockets.handlers.message?.(bun, "frame");
   expect(platform.closes.map(([code]) => code)).toEqual([1011]);
+  expect(errors).toEqual([expect.any(RangeError)]);
   expect(other.platform.closes).toEqual([]);
 });
 

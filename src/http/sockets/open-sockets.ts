@@ -24,6 +24,7 @@ const platformBytesMax = 512 * 1024 * 1024;
 export class OpenSockets {
   private readonly sessions = new Map<ClientSocket, SocketSession>();
   private readonly clock: Pick<Clock, "monotonicMs">;
+  private readonly onError: (error: unknown) => void;
   private timer: ReturnType<typeof setInterval> | undefined;
   private empty: PromiseWithResolvers<void> | undefined;
   /** The frames that clients have sent since the start. */
@@ -32,8 +33,10 @@ export class OpenSockets {
   private closedMs = 0;
   private openedSumMs = 0;
 
-  constructor(clock: Pick<Clock, "monotonicMs">) {
+  /** `onError` is called with what the work of a socket has thrown. */
+  constructor(clock: Pick<Clock, "monotonicMs">, onError: (error: unknown) => void) {
     this.clock = clock;
+    this.onError = onError;
   }
 
   get count(): number {
@@ -58,7 +61,7 @@ export class OpenSockets {
     open: (platform) => this.opened(platform),
     message: (platform, frame) => {
       this.framesReceived += 1;
-      guarded(platform, () => platform.data.session.received(frame));
+      this.guarded(platform, () => platform.data.session.received(frame));
     },
     drain: (platform) => platform.data.socket?.drained(),
     close: (platform) => this.closed(platform),
@@ -103,7 +106,7 @@ export class OpenSockets {
     this.openedSumMs += socket.openedMs;
     this.timer ??= setInterval(() => this.pass(), pingMs);
     this.timer.unref();
-    guarded(platform, () => data.session.opened(socket));
+    this.guarded(platform, () => data.session.opened(socket));
   }
 
   private closed({ data: { socket, session } }: ServerWebSocket<SocketData>): void {
@@ -118,16 +121,17 @@ export class OpenSockets {
     this.timer = undefined;
     this.empty?.resolve();
   }
-}
 
-/**
- * Runs the work of one socket. What it throws ends that socket with 1011; the platform would report
- * it as uncaught, which ends the process and so every other request.
- */
-function guarded({ data }: ServerWebSocket<SocketData>, work: () => void): void {
-  try {
-    work();
-  } catch {
-    data.socket?.close(closeCodes.internal, "The frame could not be worked on.");
+  /**
+   * Runs the work of one socket. What it throws ends that socket with 1011; the platform would report
+   * it as uncaught, which ends the process and so every other request.
+   */
+  private guarded({ data }: ServerWebSocket<SocketData>, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.onError(error);
+      data.socket?.close(closeCodes.internal, "The frame could not be worked on.");
+    }
   }
 }

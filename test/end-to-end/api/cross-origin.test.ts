@@ -57,6 +57,7 @@ describe("a page of another origin", () => {
     expect(response.headers.get("access-control-allow-headers")).toBe(
       "authorization,content-type,x-stainless-os",
     );
+    expect(response.headers.get("ratelimit-policy")).toMatch(/;w=60$/);
   });
 
   test.each([
@@ -122,6 +123,7 @@ test.each([
 ])("GET %s leads to %s", async (slashed, plain) => {
   const answer = await fetch(gateway.origin + slashed, { redirect: "manual" });
   expect([answer.status, answer.headers.get("location")]).toEqual([308, plain]);
+  expect(answer.headers.get("ratelimit-policy")).toMatch(/;w=60$/);
   expect((await fetch(gateway.origin + plain)).status).toBe(200);
 });
 
