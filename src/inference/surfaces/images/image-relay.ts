@@ -141,6 +141,8 @@ export class ImageRelay implements StreamRelay {
   /** A finished picture that may be the last one. */
   private waiting: Fields | undefined;
   private hasLeft = false;
+  /** Whether drafts have come of a picture that is not finished. */
+  private isDrafting = false;
   /** Whether the provider has said that it finishes no picture. */
   private hasFailed = false;
 
@@ -164,6 +166,7 @@ export class ImageRelay implements StreamRelay {
     }
     if (type.endsWith("partial_image")) {
       this.hasContent = true;
+      this.isDrafting = true;
       return this.takeWaiting() + this.partial(type, data);
     }
     if (!type.endsWith("completed")) return "";
@@ -190,10 +193,12 @@ export class ImageRelay implements StreamRelay {
   }
 
   metered(): MeteredUsage {
-    const sum = sumUsage(this.made);
-    const kind = this.made.at(-1)?.picture;
-    if (sum === undefined || this.made.length === 0) return this.meteredDrafts();
-    return { ...sum, ...(kind !== undefined && { picture: kind }) };
+    const drafts = this.meteredDrafts();
+    const last = this.made.at(-1) ?? drafts;
+    const sum = sumUsage(drafts === undefined ? this.made : [...this.made, drafts]);
+    if (sum === undefined || last === undefined)
+      return { usage: { outputImages: 0 }, estimated: true, clamped: false };
+    return { ...sum, ...(last.picture !== undefined && { picture: last.picture }) };
   }
 
   /** Notes that the client reads no more. */
@@ -202,19 +207,19 @@ export class ImageRelay implements StreamRelay {
   }
 
   /**
-   * Returns what was used before a picture was finished. A client that left with drafts of one has
-   * had the provider make it, unless the provider reports an error meanwhile.
+   * Returns what a picture of which drafts have come is charged with, beside those that are finished. A
+   * client that left has had the provider make it, unless the provider reports an error meanwhile.
    */
-  private meteredDrafts(): MeteredUsage {
+  private meteredDrafts(): MeteredUsage | undefined {
     const { request, byPiece } = this.metering;
-    if (!this.hasLeft || !this.hasContent || this.hasFailed)
-      return { usage: { outputImages: 0 }, estimated: true, clamped: false };
+    if (!this.hasLeft || !this.isDrafting || this.hasFailed) return undefined;
     const draft = { pictures: [{}], tokens: undefined, kind: {} };
     return meteredPictures(draft, { request, byPiece });
   }
 
   private complete(event: Fields): string | Promise<string> {
     this.hasContent = true;
+    this.isDrafting = false;
     const { b64_json: base64, size, quality, usage } = event;
     const text = (value: unknown) => (typeof value === "string" ? value : undefined);
     const picture = withoutUndefined<MadePicture>({
