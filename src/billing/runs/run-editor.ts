@@ -202,6 +202,7 @@ export class RunEditor {
   /** Pauses a run, or lets it go on. Throws `conflict` for ended runs. */
   setPaused(run: Run, paused: boolean): Promise<Run> {
     return this.changing(run, async (current) => {
+      if (current.paused === paused) return current;
       const { store, clock } = this.options;
       const changed = await store.change(current, { paused }, clock.nowMs());
       if (changed === undefined) throw changedMeanwhile();

@@ -3,10 +3,12 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import type { CustomerDay } from "../../billing/customers/customer-store.ts";
 import type { Customer } from "../../billing/customers/customer.ts";
+import { anyOrigin } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { facts, messagePage } from "../../pages/message-page.ts";
 import { pageHeaders, pageHtml, type Page } from "../../pages/page.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { neverCached } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -168,15 +170,12 @@ export const balancePage = defineEndpoint({
   async handle(context: RequestContext, deps: Dependencies) {
     const customer = await customerOf(context.param("token"), deps);
     const wantsJson = context.request.headers.get("accept")?.includes("application/json") === true;
-    if (wantsJson)
-      return customer === undefined
-        ? Response.json(
-            { error: { message: "This link has ended.", code: "not_found" } },
-            { status: 404 },
-          )
-        : Response.json(await balanceOf(deps, customer), {
-            headers: { ...context.headers, ...neverCached, "access-control-allow-origin": "*" },
-          });
+    if (wantsJson) {
+      if (customer === undefined)
+        throw new GatewayError("not_found", "This link has ended.", { headers: anyOrigin });
+      const headers = { ...neverCached, ...anyOrigin };
+      return context.json(await balanceOf(deps, customer), { headers });
+    }
     const page = customer === undefined ? gone : balancePageOf(await balanceOf(deps, customer));
     return new Response(pageHtml(page), {
       status: customer === undefined ? 404 : 200,

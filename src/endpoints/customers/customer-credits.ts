@@ -46,7 +46,7 @@ export const addCustomerCredits = defineEndpoint({
       .number("must be USD as a number")
       .min(-9_000_000, "must be at least -9000000")
       .max(9_000_000, "must be at most 9000000")
-      .refine((amount) => amount !== 0, "must not be 0")
+      .refine((amount) => (nanoFromUsd(Math.abs(amount)) ?? 0n) > 0n, "must not be 0")
       .describe("USD to add; a negative amount takes back what was added."),
     note: plainText(300).nullish().describe("What it is for, such as the number of an invoice."),
   }),

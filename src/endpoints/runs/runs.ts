@@ -36,7 +36,9 @@ const writing = {
   bodyBytesMax: accountBodyBytesMax,
 } as const;
 
-const limitSchema = limitField.gt(0, "must be above 0").describe("USD that the run may spend.");
+const limitSchema = limitField
+  .refine((limit) => (nanoFromUsd(limit) ?? 0n) > 0n, "must be above 0")
+  .describe("USD that the run may spend.");
 
 const newRunSchema = z.object({
   name: nameField,
@@ -266,8 +268,7 @@ export const changeRun = defineEndpoint({
       run = await editor.setLimit(run, limitNano);
     }
     if (status === "ended") run = await editor.end(run);
-    else if (status !== undefined && run.paused !== (status === "paused"))
-      run = await editor.setPaused(run, status === "paused");
+    else if (status !== undefined) run = await editor.setPaused(run, status === "paused");
     return context.json({ data: await runObject(deps, run) });
   },
 });

@@ -71,6 +71,8 @@ export function problemText(issue: Issue): string | undefined {
       return issue.input === undefined
         ? `is required and must be ${nounOf(issue.expected)}`
         : `must be ${nounOf(issue.expected)}`;
+    case "invalid_key":
+      return issue.issues[0]?.message;
     case "too_small":
       return tooSmall(issue);
     case "too_big":

@@ -74,11 +74,8 @@ describe.each(engines)("preferences on %s", (_, freshUrl) => {
     [{ zero: "a\u0000b" }, "zero"],
   ])("invalid ones return 400 that names the field: %#", async (body, param) => {
     const refused = await errorOf(await people.owner.api("PATCH", "/session/preferences", body));
-    expect([refused.status, refused.code, refused.message.includes(param)]).toEqual([
-      400,
-      "bad_request",
-      true,
-    ]);
+    expect([refused.status, refused.code]).toEqual([400, "bad_request"]);
+    expect(refused.message).toMatch(new RegExp(`^${param}: (?:is no name|must)`));
   });
 
   test("are limited to a hundred, and a change beyond that is rejected as a whole", async () => {

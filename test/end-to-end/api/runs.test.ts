@@ -114,6 +114,10 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
       status: "ended",
     });
     expect(at(await ended.json(), "data")).toMatchObject({ status: "ended", spent: chargeUsd });
+    const again = await workspaces.as(key)("PATCH", `/runs/${textAt(first, "data.id")}`, {
+      status: "active",
+    });
+    expect(again.status).toBe(409);
     expect((await ask(key, { limit: 0.4 })).status).toBe(402);
     expect((await ask(key, { limit: 0.39 })).status).toBe(200);
     const refusedNow = await chat(textAt(first, "key"));

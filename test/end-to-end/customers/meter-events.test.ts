@@ -135,7 +135,13 @@ describe.each(engines)("meter events on %s", (_, freshUrl) => {
     expect(json).toMatchObject({ remaining: 0.0009808, used: 0.0000192, limit: 0.001 });
     expect(JSON.stringify(json)).not.toMatch(/cost|margin/);
     const forged = new URL(`${pathname.slice(0, -1)}${pathname.endsWith("A") ? "B" : "A"}`, url);
-    expect((await fetch(forged)).status).toBe(404);
+    const refused = await fetch(forged, { headers: { accept: "application/json" } });
+    expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([
+      404,
+      "*",
+    ]);
+    expect(refused.headers.get("ratelimit-policy")).toMatch(/;w=60$/);
+    expect(at(await refused.json(), "error.metadata.type")).toBe("not_found_error");
     await paying.json("POST", `${path}/balance-link`, { revoke: true });
     expect((await fetch(url)).status).toBe(404);
     const brief = await paying.json("POST", `${path}/balance-link`, { expires_in: 60 });

@@ -227,6 +227,9 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
     expect(spent).toMatchObject({ used: 2 * 2 * costUsd, usage: { margin: 2 * costUsd } });
     expect((await workspaces.own("POST", `${path}/credits`, { amount: -1 })).status).toBe(409);
     await own("POST", `${path}/credits`, { amount: 0.0001 });
+    // Less than a nano-dollar is nothing.
+    for (const amount of [0, 1e-12, -1e-12])
+      expect(at(await own("POST", `${path}/credits`, { amount }), "error.param")).toBe("amount");
     expect((await chat("prepaid")).status).toBe(200);
     await workspaces.restart();
     await untilRefused("prepaid");
