@@ -197,9 +197,9 @@ const refused = (context: RequestContext<unknown>, problem: string): Response =>
   );
 
 /**
- * Shows the problem of a request to a person who has not signed in. Anybody may register a client, so
- * a link to this service would otherwise lead anybody to a site of its choice (RFC 9700, section
- * 4.11.2). Programs on the person's machine are told at once.
+ * Shows the problem of a request to a person who has not signed in. Clients register themselves, so a
+ * link to this service could otherwise lead people to a site of its author's choice (RFC 9700, section
+ * 4.11.2). Programs on the person's machine receive the error at once.
  */
 const toldHere = (context: RequestContext<unknown>, description: string): Response =>
   pageResponse(

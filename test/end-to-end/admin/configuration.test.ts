@@ -104,7 +104,7 @@ describe.each(engines)("providers that operators configure in the page, on %s", 
     const test = (of: Record<string, unknown>): Promise<Response> =>
       scene.owner.api("POST", "/admin/configuration/test", { id: "nova", value: of });
     const { base_url: _, ...without } = value(kept);
-    // Whoever runs the proxy of an unencrypted connection reads what it carries.
+    // A proxy reads what an unencrypted connection carries.
     const proxied = value({ ...kept, proxy: "http://127.0.0.1:9" });
     for (const send of [(of: Record<string, unknown>) => put("nova", of), test]) {
       for (const of of [value({ ...kept, ...moved }), { ...without, ...moved }, proxied])
