@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { putMigratedSqlite } from "../../test/support/migrated-sqlite.ts";
 import type { FileTables } from "../files/file-store.ts";
-import { hourMs } from "../platform/kernel/clock.ts";
+import { hourMs, minuteMs } from "../platform/kernel/clock.ts";
 import { migrations } from "../platform/storage/migrations/index.ts";
 import { openStorage } from "../platform/storage/open-storage.ts";
 import type { Storage } from "../platform/storage/storage.ts";
@@ -107,6 +107,9 @@ test("what a killed gateway has left of an ended batch is deleted, and nothing o
         .execute()
     ).map(({ holds }) => holds),
   });
+  await leftOvers.sweep();
+  expect(await shown()).toEqual({ lines: [1, 1], results: [400, 400], holds: [1, 1] });
+  clock.advance(minuteMs);
   await leftOvers.sweep();
   // A batch may be created just after the hold on its input.
   expect(await shown()).toEqual({ lines: [0, 1], results: [undefined, 400], holds: [1, 1] });

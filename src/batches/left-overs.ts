@@ -1,12 +1,15 @@
 import { type Kysely, sql } from "kysely";
 import type { FileTables } from "../files/file-store.ts";
-import { type Clock, hourMs } from "../platform/kernel/clock.ts";
+import { type Clock, hourMs, minuteMs } from "../platform/kernel/clock.ts";
 import { openStatuses, type BatchTables } from "./batch.ts";
 import type { LineStore } from "./line-store.ts";
 import { withTables } from "../platform/storage/with-tables.ts";
 
 /** Milliseconds between two sweeps, and since the deletion of a file whose holds are looked at. */
 const sweepEveryMs = hourMs;
+
+/** Milliseconds from the start to the first sweep, which no start waits for. */
+const firstSweepMs = minuteMs;
 
 /** Batches whose lines are deleted in one sweep. */
 const batchesMax = 1_000;
@@ -20,19 +23,20 @@ export class LeftOvers {
   private readonly database: Kysely<BatchTables & Pick<FileTables, "files">>;
   private readonly lines: LineStore;
   private readonly clock: Clock;
-  private sweptMs = Number.NEGATIVE_INFINITY;
+  private nextMs: number;
 
   constructor(parts: { database: Kysely<BatchTables>; lines: LineStore; clock: Clock }) {
     this.database = withTables<Pick<FileTables, "files">>(parts.database);
     this.lines = parts.lines;
     this.clock = parts.clock;
+    this.nextMs = this.clock.monotonicMs() + firstSweepMs;
   }
 
-  /** Sweeps once an hour, however often it is called. */
+  /** Sweeps a minute after the start and then once an hour, however often it is called. */
   async sweep(): Promise<void> {
     const nowMs = this.clock.monotonicMs();
-    if (nowMs - this.sweptMs < sweepEveryMs) return;
-    this.sweptMs = nowMs;
+    if (nowMs < this.nextMs) return;
+    this.nextMs = nowMs + sweepEveryMs;
     await this.dropLines();
     await this.endHolds();
   }
