@@ -68,6 +68,7 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
     configured: options.configuredRouters ?? {},
   }))
     models.set(router.id, router);
+  let families: Map<string, string[]> | undefined;
   return {
     version: `${facts.source.split(" ")[0]} ${facts.snapshot}`,
     models: new Map([...models].sort(([left], [right]) => (left < right ? -1 : 1))),
@@ -79,7 +80,10 @@ export function buildCatalog(options: CatalogOptions): CatalogSnapshot {
         target,
       ]),
     ),
-    families: familiesOf(models.keys()),
+    // Only an unknown name asks for them.
+    get families() {
+      return (families ??= familiesOf(models.keys()));
+    },
     ...(options.unknownModelPricing && {
       unknown: new UnknownModels({ providers, pricing: options.unknownModelPricing }),
     }),

@@ -141,7 +141,12 @@ export const familyOf = (id: string): string =>
 /** Returns ids by their family; the newest, which have the highest numbers, first. */
 export function familiesOf(ids: Iterable<string>): Map<string, string[]> {
   const families = new Map<string, string[]>();
-  for (const id of ids) families.set(familyOf(id), [...(families.get(familyOf(id)) ?? []), id]);
+  for (const id of ids) {
+    const family = familyOf(id);
+    const known = families.get(family);
+    if (known === undefined) families.set(family, [id]);
+    else known.push(id);
+  }
   const { compare } = new Intl.Collator("en", { numeric: true });
   for (const family of families.values()) family.sort((left, right) => compare(right, left));
   return families;
