@@ -168,43 +168,66 @@ async function requireSameKeys(
   database: Kysely<GatewayTables>,
   { encryptionKey, masterSecrets }: Pick<AppSettings, "encryptionKey" | "masterSecrets">,
 ): Promise<void> {
+  const { current, previous } = masterSecrets ?? { current: encryptionKey, previous: [] };
+  const facts = await database
+    .selectFrom("gateway_facts")
+    .select(["name", "value"])
+    .where("name", "in", ["encryption_key", "secrets_key"])
+    .execute();
+  const kept = new Map(facts.map(({ name, value }) => [name, value]));
   await requireSame(database, {
     name: "encryption_key",
+    kept: kept.get("encryption_key"),
     variable: "SWITCHYARD_ENCRYPTION_KEY",
     key: encryptionKey,
     previous: [],
   });
-  const { current, previous } = masterSecrets ?? { current: encryptionKey, previous: [] };
   await requireSame(database, {
     name: "secrets_key",
+    kept: kept.get("secrets_key"),
     variable: "SWITCHYARD_SECRETS_KEY",
     key: current,
     previous,
   });
 }
 
-async function requireSame(
+/** Adds a fact; returns its value, or that which another gateway added meanwhile. */
+async function keptOrAdded(
   database: Kysely<GatewayTables>,
-  {
-    name,
-    variable,
-    key,
-    previous,
-  }: { name: string; variable: string; key: Uint8Array; previous: readonly Uint8Array[] },
-): Promise<void> {
-  const value = fingerprintOf(key);
+  { name, value }: { name: string; value: string },
+): Promise<string> {
   await database
     .insertInto("gateway_facts")
     .values({ name, value })
     .onConflict((conflict) => conflict.column("name").doNothing())
     .execute();
-  const kept = (
-    await database
-      .selectFrom("gateway_facts")
-      .select("value")
-      .where("name", "=", name)
-      .executeTakeFirstOrThrow()
-  ).value;
+  const kept = await database
+    .selectFrom("gateway_facts")
+    .select("value")
+    .where("name", "=", name)
+    .executeTakeFirstOrThrow();
+  return kept.value;
+}
+
+async function requireSame(
+  database: Kysely<GatewayTables>,
+  {
+    name,
+    kept: found,
+    variable,
+    key,
+    previous,
+  }: {
+    name: string;
+    /** The fingerprint that the database has; absent at its first start. */
+    kept: string | undefined;
+    variable: string;
+    key: Uint8Array;
+    previous: readonly Uint8Array[];
+  },
+): Promise<void> {
+  const value = fingerprintOf(key);
+  const kept = found ?? (await keptOrAdded(database, { name, value }));
   if (isSame(kept, value)) return;
   if (!previous.some((each) => isSame(kept, fingerprintOf(each)))) {
     throw new ConfigurationError([
