@@ -1,6 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { testClientsFolder } from "../end-to-end/clients/support/test-clients-folder.ts";
+import {
+  pythonPathOf,
+  testClientsFolder,
+} from "../end-to-end/clients/support/test-clients-folder.ts";
 
 const folder = join(testClientsFolder, "s3-server");
 
@@ -18,7 +21,11 @@ export interface S3Server {
 /** Starts moto's server, which speaks S3 over HTTP, on a free port. */
 export async function startS3Server(): Promise<S3Server> {
   const child = Bun.spawn(["python3", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"], {
-    env: { PATH: process.env["PATH"] ?? "", PYTHONPATH: folder, PYTHONUNBUFFERED: "1" },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      PYTHONPATH: pythonPathOf("s3-server"),
+      PYTHONUNBUFFERED: "1",
+    },
     stdout: "ignore",
     stderr: "pipe",
   });

@@ -5,7 +5,11 @@ import { join } from "node:path";
 import { testLlmKey } from "../../support/gateway.ts";
 import { clientStage, modelIn, upstreamDialects } from "../clients/support/client-stage.ts";
 import { missingPackage } from "../clients/python/run-script.ts";
-import { testClient, testClientsFolder } from "../clients/support/test-clients-folder.ts";
+import {
+  pythonPathOf,
+  testClient,
+  testClientsFolder,
+} from "../clients/support/test-clients-folder.ts";
 
 const packages = join(testClientsFolder, "python-google-adk");
 const isInstalled = Bun.which("python3") !== null && existsSync(join(packages, "google", "adk"));
@@ -31,7 +35,7 @@ test.skipIf(!isInstalled)(
       stderr: "pipe",
       env: {
         PATH: process.env["PATH"] ?? "",
-        PYTHONPATH: packages,
+        PYTHONPATH: pythonPathOf("python-google-adk"),
         PYTHONDONTWRITEBYTECODE: "1",
         GATEWAY_ORIGIN: stage.gateway.origin,
         GOOGLE_API_KEY: testLlmKey,

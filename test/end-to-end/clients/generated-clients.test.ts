@@ -9,7 +9,7 @@ import {
 } from "../../support/gateway.ts";
 import { isNightly } from "../../support/nightly.ts";
 import { endProcesses, temporaryDirectory } from "../../support/process.ts";
-import { testClientsFolder } from "./support/test-clients-folder.ts";
+import { pythonPathOf, testClientsFolder } from "./support/test-clients-folder.ts";
 
 const generators = join(testClientsFolder, "generators", "node_modules");
 const pythonGenerator = join(testClientsFolder, "python-generator");
@@ -132,7 +132,7 @@ describe.skipIf(missing(pythonGenerator) !== "")(
         join(import.meta.dir, "generated", "typed_client.py"),
         join(folder, "client.py"),
       );
-      const python = { PYTHONPATH: pythonGenerator, PYTHONDONTWRITEBYTECODE: "1" };
+      const python = { PYTHONPATH: pythonPathOf("python-generator"), PYTHONDONTWRITEBYTECODE: "1" };
       const generating = ["--path", "openapi.json", "--config", "config.yml", "--meta", "none"];
       const said = await outputOf(
         [

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { startGateway, testManagementKey } from "../../support/gateway.ts";
 import { at, textAt } from "../api/at.ts";
-import { testClientsFolder } from "./support/test-clients-folder.ts";
+import { pythonPathOf, testClientsFolder } from "./support/test-clients-folder.ts";
 
 const packages = join(testClientsFolder, "python-openrouter");
 const isInstalled = Bun.which("python3") !== null && existsSync(join(packages, "openrouter"));
@@ -22,7 +22,7 @@ async function currentKey(server: string, key: string): Promise<unknown> {
     stderr: "pipe",
     env: {
       PATH: process.env["PATH"] ?? "",
-      PYTHONPATH: packages,
+      PYTHONPATH: pythonPathOf("python-openrouter"),
       PYTHONDONTWRITEBYTECODE: "1",
       KEY: key,
       SERVER: server,

@@ -17,7 +17,7 @@ import {
   temporaryDirectory,
 } from "../../support/process.ts";
 import { at } from "../api/at.ts";
-import { testClientsFolder } from "../clients/support/test-clients-folder.ts";
+import { pythonPathOf, testClientsFolder } from "../clients/support/test-clients-folder.ts";
 import { runCommand } from "../command/run-command.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
 
@@ -163,7 +163,7 @@ async function runPython(group: string): Promise<Map<Snippet, string>> {
     return `snippet-${index}.py`;
   });
   writeFileSync(join(folder, "one_by_one.py"), oneByOne);
-  const printed = await run(["python3", "one_by_one.py", ...names], folder, python(group));
+  const printed = await run(["python3", "one_by_one.py", ...names], folder, pythonPathOf(group));
   const ends = printed
     .split("\n")
     .filter((line) => line.startsWith('{"path"'))

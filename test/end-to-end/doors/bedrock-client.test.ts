@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createAuthority } from "../../support/certificates.ts";
 import { testLlmKey } from "../../support/gateway.ts";
 import { endProcesses, startProcess, temporaryDirectory } from "../../support/process.ts";
-import { testClientsFolder } from "../clients/support/test-clients-folder.ts";
+import { pythonPathOf, testClientsFolder } from "../clients/support/test-clients-folder.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
 
 /** The client of Amazon for Python, which moto brings. */
@@ -54,7 +54,7 @@ test.skipIf(!hasClient)(`boto3 talks to any model with a bearer key${missing}`, 
   const child = Bun.spawn(["python3", "-c", program, gateway.url, trusted!], {
     env: {
       PATH: process.env["PATH"] ?? "",
-      PYTHONPATH: folder,
+      PYTHONPATH: pythonPathOf("s3-server"),
       AWS_BEARER_TOKEN_BEDROCK: testLlmKey,
     },
     stdout: "pipe",

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { testClientsFolder } from "../clients/support/test-clients-folder.ts";
+import { pythonPathOf, testClientsFolder } from "../clients/support/test-clients-folder.ts";
 import { missingForPython } from "../clients/python/python-client.ts";
 import { startGateway, testLlmKey, type TestGateway } from "../../support/gateway.ts";
 
@@ -32,7 +32,7 @@ test.skipIf(missing !== undefined)(
   async () => {
     const script = fileURLToPath(new URL("support/socket_clients.py", import.meta.url));
     const child = Bun.spawn(["python3", script, gateway.baseUrl, testLlmKey, await makeSecret()], {
-      env: { ...process.env, PYTHONPATH: packages.join(":") },
+      env: { ...process.env, PYTHONPATH: pythonPathOf("python", "python-agents") },
       stdout: "pipe",
       stderr: "inherit",
     });

@@ -10,7 +10,7 @@ import {
   type ClientUnderTest,
   type Reply,
 } from "../support/client-under-test.ts";
-import { testClientsFolder } from "../support/test-clients-folder.ts";
+import { pythonPathOf, testClientsFolder } from "../support/test-clients-folder.ts";
 
 /** The drivers: a script of this folder, the folder of its packages, and the modules that it imports. */
 const drivers = {
@@ -98,7 +98,7 @@ function start(name: DriverName): {
     stderr: "inherit",
     env: {
       PATH: process.env["PATH"] ?? "",
-      PYTHONPATH: join(testClientsFolder, folder),
+      PYTHONPATH: pythonPathOf(folder),
       PYTHONDONTWRITEBYTECODE: "1",
     },
   });

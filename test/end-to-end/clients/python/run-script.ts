@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { testClientsFolder } from "../support/test-clients-folder.ts";
+import { pythonPathOf, testClientsFolder } from "../support/test-clients-folder.ts";
 
 /** Returns what is missing to run scripts with a package of a group; undefined where they can run. */
 export function missingPackage(group: string, name: string): string | undefined {
@@ -21,10 +21,7 @@ export async function runScript(
   const child = Bun.spawn(["python3", path, ...parameters], {
     env: {
       PATH: process.env["PATH"] ?? "",
-      PYTHONPATH: [group]
-        .flat()
-        .map((each) => join(testClientsFolder, each))
-        .join(":"),
+      PYTHONPATH: pythonPathOf(...[group].flat()),
       PYTHONDONTWRITEBYTECODE: "1",
       // Its list of prices is read from the package and not from the internet.
       LITELLM_LOCAL_MODEL_COST_MAP: "True",
