@@ -231,7 +231,7 @@ export function encodeRequest(
   );
   declareUnsaid(state);
   return {
-    body: state.withoutUnsupported(limitCacheMarkers(body, state)),
+    body: state.withoutUnsupported(fitCacheMarkers(body, state)),
     losses: state.losses,
     toolAliases: state.namer.aliases,
   };
@@ -382,42 +382,59 @@ function stopTexts(
 const markersMax = 4;
 
 /**
- * Returns the body with at most as many cache markers as Anthropic accepts, since other dialects
- * have no such limit. The last ones are kept, because each covers everything before it.
+ * Returns the body with cache markers as Anthropic accepts them, since other dialects have no such
+ * rules: the last ones, because each covers everything before it, and none that is kept for longer
+ * than one before it (400 "a ttl='1h' cache_control block must not come after a ttl='5m'").
  */
-function limitCacheMarkers(body: JsonObject, state: EncodeState): JsonObject {
-  if (state.sameDialect) return body;
-  let surplus = countMarkers(body) - markersMax;
-  if (surplus <= 0) return body;
-  state.lose("cache_control", `messages takes ${markersMax} cache markers; the last ones are kept`);
-  const strip = (value: JsonValue | undefined): JsonValue | undefined => {
+function fitCacheMarkers(body: JsonObject, state: EncodeState): JsonObject {
+  const markers = state.sameDialect
+    ? []
+    : promptFields.flatMap((field) => markersIn(body[field] ?? null));
+  const kept = markers.slice(-markersMax);
+  const firstShort = kept.findIndex(({ ttl }) => ttl !== "1h");
+  const late = firstShort < 0 ? [] : kept.slice(firstShort).filter(({ ttl }) => ttl === "1h");
+  if (kept.length < markers.length)
+    state.lose("cache_control", `messages takes ${markersMax} cache markers; the last are kept`);
+  if (late.length > 0)
+    state.lose("cache_control.ttl", "nothing is kept for longer than what comes before it");
+  if (kept.length === markers.length && late.length === 0) return body;
+  const fitted = new Map(kept.map((marker) => [marker, marker]));
+  for (const marker of late) fitted.set(marker, { type: "ephemeral" });
+  const fit = (value: JsonValue): JsonValue => {
     const list = asArray(value);
-    if (list !== undefined) return list.map((entry) => strip(entry) ?? null);
+    if (list !== undefined) return list.map(fit);
     const object = asObject(value);
     if (object === undefined) return value;
-    const { cache_control: marker, ...rest } = object;
-    const inner = "content" in rest ? { ...rest, content: strip(rest.content) } : rest;
-    if (marker === undefined) return inner;
-    surplus -= 1;
-    return surplus >= 0 ? inner : { ...inner, cache_control: marker };
+    const { cache_control: written, ...rest } = object;
+    const marker = fitted.get(asObject(written) ?? {});
+    return {
+      ...rest,
+      ...(rest.content !== undefined && { content: fit(rest.content) }),
+      ...(marker !== undefined && { cache_control: marker }),
+    };
   };
-  // In the order in which the model reads them.
-  const stripped: Record<string, JsonValue | undefined> = { ...body };
-  for (const field of promptFields) if (field in body) stripped[field] = strip(body[field]);
-  return stripped;
+  return { ...body, ...mapFields(body, fit) };
 }
 
+/** The fields with cache markers, in the order in which the model reads them. */
 const promptFields = ["tools", "system", "messages"] as const;
 
-const countMarkers = (body: JsonObject): number =>
-  promptFields.reduce((count, field) => count + markersOf(body[field]), 0);
+const mapFields = (body: JsonObject, change: (value: JsonValue) => JsonValue): JsonObject =>
+  Object.fromEntries(
+    promptFields.flatMap((field) => {
+      const value = body[field];
+      return value === undefined ? [] : [[field, change(value)] as const];
+    }),
+  );
 
-function markersOf(value: JsonValue | undefined): number {
+/** Returns the cache markers of blocks or tools, in order. */
+function markersIn(value: JsonValue): JsonObject[] {
   const list = asArray(value);
-  if (list !== undefined) return list.reduce<number>((count, entry) => count + markersOf(entry), 0);
+  if (list !== undefined) return list.flatMap(markersIn);
   const object = asObject(value);
-  if (object === undefined) return 0;
-  return (object.cache_control === undefined ? 0 : 1) + markersOf(object.content);
+  if (object === undefined) return [];
+  const own = asObject(object.cache_control);
+  return [...markersIn(object.content ?? null), ...(own === undefined ? [] : [own])];
 }
 
 /** Matches an e-mail address, or a number that could be a telephone's. */

@@ -256,6 +256,17 @@ const thinkingRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body:
   },
 ]);
 
+/** A prompt of which a later part is to be kept for longer than one before it. */
+const twoLifetimes: Fields = {
+  system: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }],
+  messages: [
+    {
+      role: "user",
+      content: [{ type: "text", text: "Hi", cache_control: { type: "ephemeral", ttl: "1h" } }],
+    },
+  ],
+};
+
 const turnRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: envelope }, [
   {
     id: "empty-text",
@@ -377,6 +388,22 @@ const turnRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: env
         })),
       }),
     },
+  },
+  {
+    id: "marker-lifetimes",
+    when: ({ body }) => {
+      const prompt = ["tools", "system", "messages"].map((field) => JSON.stringify(body[field]));
+      const markers = prompt.join().match(/"cache_control":\{[^}]*\}/g) ?? [];
+      const isLong = markers.map((marker) => marker.includes('"1h"'));
+      return (
+        isLong.includes(true) &&
+        isLong.lastIndexOf(true) > isLong.indexOf(false) &&
+        isLong.includes(false)
+      );
+    },
+    says: "messages.0.content.0.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block.",
+    source: "github.com/headroomlabs-ai/headroom/issues/2939 (2026-08-12)",
+    violates: { model: "claude-sonnet-4-5", body: askClaude(twoLifetimes) },
   },
   {
     id: "blank-stop",
