@@ -118,17 +118,28 @@ export const askConverse = (more: Fields = {}): Fields => ({
   ...more,
 });
 
-/** A Converse conversation with a turn of tools. */
-export const converseHistory = (id = "tooluse_1"): Fields => ({
+/** A Converse conversation with a turn of tools; blocks follow the result, or precede the call. */
+export const converseHistory = (
+  id = "tooluse_1",
+  after: readonly Fields[] = [],
+  before: readonly Fields[] = [],
+  result: Fields = {},
+): Fields => ({
   messages: [
     { role: "user", content: [{ text: "Weather?" }] },
     {
       role: "assistant",
-      content: [{ toolUse: { toolUseId: id, name: "look_up", input: { city: "Bern" } } }],
+      content: [
+        ...before,
+        { toolUse: { toolUseId: id, name: "look_up", input: { city: "Bern" } } },
+      ],
     },
     {
       role: "user",
-      content: [{ toolResult: { toolUseId: id, content: [{ text: "sunny" }] } }],
+      content: [
+        { toolResult: { toolUseId: id, content: [{ text: "sunny" }], ...result } },
+        ...after,
+      ],
     },
   ],
   toolConfig: { tools: [converseTool()] },

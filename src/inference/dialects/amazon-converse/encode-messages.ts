@@ -70,9 +70,11 @@ interface Turn {
 class TurnEncoder {
   private readonly blocks: BlockEncoder;
   private readonly turns: Turn[] = [];
+  private readonly model: string;
 
   constructor(state: EncodeState) {
     this.blocks = new BlockEncoder(state);
+    this.model = state.options.upstreamModel;
   }
 
   add(message: Message, place: EncodePlace): void {
@@ -103,7 +105,8 @@ class TurnEncoder {
       last.content[last.content.length - 1] = { text: block.text.trimEnd() };
     if (turns[0]?.role === "assistant")
       turns.unshift({ role: "user", content: [{ text: "(The conversation begins.)" }] });
-    return turns.map(({ role, content }) => ({ role, content: withTextBesideDocuments(content) }));
+    const apart = keepsCallsApart.test(this.model) ? turns.flatMap(callsApart) : turns;
+    return apart.map(({ role, content }) => ({ role, content: withTextBesideDocuments(content) }));
   }
 
   private push(turn: Turn): void {
@@ -126,18 +129,52 @@ class TurnEncoder {
       this.blocks.encode(part, place.at(`.content[${index}]`)),
     );
     // Cache points are placed beside results, not in them.
-    const content = blocks.filter((block) => !("cachePoint" in block));
+    const said = blocks.filter((block) => !("cachePoint" in block));
+    const isFailed = message.isError === true;
+    const hasStatus = readsStatus.test(this.model);
+    const content = isFailed && !hasStatus ? [{ text: "Error:" }, ...said] : said;
     return [
       {
         toolResult: {
           toolUseId: legalName(message.toolCallId, toolUseIdLengthMax),
           content: content.length > 0 ? content : [{ text: "(no output)" }],
-          ...(message.isError === true && { status: "error" }),
+          ...(isFailed && hasStatus && { status: "error" }),
         },
       },
-      ...(content.length < blocks.length ? cachePoint({}) : cachePoint(message.cache)),
+      ...(said.length < blocks.length ? cachePoint({}) : cachePoint(message.cache)),
     ];
   }
+}
+
+/**
+ * Models that answer 400 to calls and results beside texts. Sources:
+ * strands-agents/harness-sdk#1223, quarkiverse/quarkus-langchain4j#1983 (2025-11).
+ */
+const keepsCallsApart = /llama|mistral|pixtral|ai21\.|cohere\.|writer\./;
+
+/** Models that read the status of a result: docs.aws.amazon.com, API_runtime_ToolResultBlock (2026-11). */
+const readsStatus = /claude|nova/;
+
+/** Returns a turn with its calls, or its results, apart from what else is in it. */
+function callsApart({ role, content }: Turn): Turn[] {
+  const isOfTools = (block: JsonObject): boolean => "toolUse" in block || "toolResult" in block;
+  const ofTools = content.filter(isOfTools);
+  const others = content.filter((block) => !isOfTools(block));
+  // Reasoning belongs to the calls behind it, and a cache point to any block.
+  const isBeside = (block: JsonObject): boolean =>
+    "reasoningContent" in block || "cachePoint" in block;
+  if (ofTools.length === 0 || others.every(isBeside)) return [{ role, content }];
+  return role === "user"
+    ? [
+        { role, content: ofTools },
+        { role: "assistant", content: [{ text: "Done." }] },
+        { role, content: others },
+      ]
+    : [
+        { role, content: others },
+        { role: "user", content: [{ text: "Continue." }] },
+        { role, content: ofTools },
+      ];
 }
 
 /**

@@ -261,6 +261,32 @@ describe("tools", () => {
     );
   });
 
+  test("keeps calls and results apart from texts for models that refuse them together", () => {
+    const said = (text: string) => ({ type: "text", text }) as const;
+    const call = { type: "tool-call", kind: "function", id: "a", name: "f" } as const;
+    const { body } = encode(
+      {
+        messages: [
+          { role: "user", parts: [said("Go.")] },
+          { role: "assistant", parts: [said("Wait."), { ...call, arguments: "{}" }] },
+          { role: "tool", toolCallId: "a", parts: [said("none")], isError: true },
+          { role: "user", parts: [said("And?")] },
+        ],
+      },
+      { upstreamModel: "us.meta.llama4-maverick-17b-instruct-v1:0" },
+    );
+    const result = { toolUseId: "a", content: [{ text: "Error:" }, { text: "none" }] };
+    expect(body.messages).toEqual([
+      { role: "user", content: [{ text: "Go." }] },
+      { role: "assistant", content: [{ text: "Wait." }] },
+      { role: "user", content: [{ text: "Continue." }] },
+      { role: "assistant", content: [{ toolUse: { toolUseId: "a", name: "f", input: {} } }] },
+      { role: "user", content: [{ toolResult: result }] },
+      { role: "assistant", content: [{ text: "Done." }] },
+      { role: "user", content: [{ text: "And?" }] },
+    ]);
+  });
+
   test("puts the results of one turn in one message, with the status of failed ones", () => {
     const { body } = encode({
       messages: [

@@ -99,6 +99,12 @@ export const translated: Readonly<Record<string, Fields>> = {
   "anthropic/tool-names-twice": twins,
   "anthropic/top-level-forms": ask({ tools: [chatTool({ parameters: eitherOf })] }),
   "anthropic/too-many-markers": markers,
+  "anthropic/marker-lifetimes": {
+    messages: [undefined, "1h"].map((ttl, index) => ({
+      role: index === 0 ? "system" : "user",
+      content: [{ type: "text", text: "Hi", cache_control: { type: "ephemeral", ttl } }],
+    })),
+  },
   "anthropic/blank-stop": ask({ stop: ["\n\n", "END"] }),
   "anthropic/image-type": {
     messages: [
@@ -138,6 +144,9 @@ export const translated: Readonly<Record<string, Fields>> = {
   }),
   "amazon-bedrock/history-without-tools": toolless,
   "amazon-bedrock/calls-without-results": cutCalls,
+  "amazon-bedrock/texts-beside-results": chatHistory({}, { role: "user", content: "And?" }),
+  "amazon-bedrock/texts-beside-calls": chatHistory({ call: chatCall({ content: "Wait." }) }),
+  "amazon-bedrock/result-status": cutCalls,
   "amazon-bedrock/call-id": oddCalls,
   "amazon-bedrock/tool-name": ask({ tools: [chatTool({ name: "look.up" })] }),
   "amazon-bedrock/empty-description": ask({ tools: [chatTool({ description: "" })] }),

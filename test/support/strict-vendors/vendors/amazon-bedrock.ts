@@ -20,6 +20,7 @@ const envelope = ({ message }: { message: string }): Fields => ({ message });
 
 const claude = /anthropic\.claude/;
 const nova = "us.amazon.nova-pro-v1:0";
+const llama = "us.meta.llama3-3-70b-instruct-v1:0";
 const sonnet = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 const thinkingOf = ({ body }: VendorRequest): Fields =>
@@ -35,6 +36,8 @@ const resultsOf = (turn: Fields | undefined): Fields[] =>
   blocksOf(turn ?? {}).flatMap(({ toolResult }) =>
     toolResult === undefined ? [] : [fieldsOf(toolResult)],
   );
+const hasTexts = (turn: Fields): boolean =>
+  blocksOf(turn).some(({ text }) => typeof text === "string");
 const heldSchemas = (request: VendorRequest): Fields[] => {
   const format: unknown = at(request.body, "outputConfig.textFormat.structure.jsonSchema.schema");
   const tools = specsOf(request).filter(({ strict }) => strict === true);
@@ -78,6 +81,31 @@ export const amazonBedrockRules: readonly VendorRule[] = rulesOf(
           messages: (converseHistory()["messages"] as Fields[]).slice(0, 2),
         },
       },
+    },
+    {
+      id: "texts-beside-results",
+      models: /llama|mistral|cohere/,
+      when: someTurn((turn) => resultsOf(turn).length > 0 && hasTexts(turn)),
+      says: "messages.2.content: Conversation blocks and tool result blocks cannot be provided in the same turn.",
+      source: "github.com/strands-agents/harness-sdk/issues/1223 (2025-11-21)",
+      violates: { model: llama, body: converseHistory("tooluse_1", [{ text: "And?" }]) },
+    },
+    {
+      id: "texts-beside-calls",
+      models: /llama|mistral|cohere/,
+      when: someTurn((turn) => usesOf(turn).length > 0 && hasTexts(turn)),
+      says: "messages.1.content: Conversation blocks and tool use blocks cannot be provided in the same turn.",
+      source: "github.com/quarkiverse/quarkus-langchain4j/issues/1983 (2025-11-28)",
+      violates: { model: llama, body: converseHistory("tooluse_1", [], [{ text: "Wait." }]) },
+    },
+    {
+      id: "result-status",
+      models: /llama|mistral|cohere/,
+      when: someTurn((turn) => resultsOf(turn).some(({ status }) => status !== undefined)),
+      says: "This model doesn't support the status field in the toolResult block. Remove status and try again.",
+      source:
+        "docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultBlock.html (2026-11)",
+      violates: { model: llama, body: converseHistory("tooluse_1", [], [], { status: "error" }) },
     },
     {
       id: "call-id",
@@ -245,7 +273,7 @@ export const amazonBedrockRules: readonly VendorRule[] = rulesOf(
       says: "This model doesn't support the toolConfig.toolChoice.any field. Remove toolConfig.toolChoice.any and try again.",
       source: "github.com/strands-agents/harness-sdk/issues/1241 (2025-11)",
       violates: {
-        model: "us.meta.llama3-3-70b-instruct-v1:0",
+        model: llama,
         body: askConverse({ toolConfig: { tools: [converseTool()], toolChoice: { any: {} } } }),
       },
     },
@@ -257,7 +285,7 @@ export const amazonBedrockRules: readonly VendorRule[] = rulesOf(
       source:
         "docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html (2026-11)",
       violates: {
-        model: "us.meta.llama3-3-70b-instruct-v1:0",
+        model: llama,
         body: askConverse({
           toolConfig: { tools: [converseTool()], toolChoice: { tool: { name: "look_up" } } },
         }),
@@ -332,7 +360,7 @@ export const amazonBedrockRules: readonly VendorRule[] = rulesOf(
       says: "You invoked an unsupported model or your request did not allow prompt caching. See the documentation for more information.",
       source: "docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (2026-11)",
       violates: {
-        model: "us.meta.llama3-3-70b-instruct-v1:0",
+        model: llama,
         body: askConverse({
           system: [{ text: "Be brief." }, { cachePoint: { type: "default" } }],
         }),
