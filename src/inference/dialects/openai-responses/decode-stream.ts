@@ -71,6 +71,11 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     return this.ended ? [] : this.fail(cutStream);
   }
 
+  /** Returns an item as it began, with what has come of it since. */
+  filled(outputIndex: number, item: JsonObject): JsonObject {
+    return this.output.filled(outputIndex, item);
+  }
+
   private read(type: string, fields: JsonObject): StreamPart[] {
     const response = asObject(fields.response);
     // A server that answers in another dialect has an error without a type.
@@ -265,6 +270,10 @@ class OutputStream {
   /** Notes a text of an event that is not read, but else equal to the latest one. */
   skip(like: SpokenPart, text: string): void {
     this.latest?.stream.skip?.(like, text);
+  }
+
+  filled(outputIndex: number, item: JsonObject): JsonObject {
+    return this.find(outputIndex, undefined)?.stream.filled?.(item) ?? item;
   }
 
   /** Returns the item of an event whose item was not announced. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import type { ItemPlace, SpokenPart, StreamPart } from "../../../canonical/response.ts";
 import type { DecodeContext } from "../../dialect.ts";
 import { decodeTokens } from "../../shared/openai-fields.ts";
@@ -13,6 +13,8 @@ export interface ItemStream {
   read(type: string, event: JsonObject): StreamPart[];
   /** Notes texts of events that are not read, but else equal to the latest one of the item. */
   skip?(like: SpokenPart, text: string): void;
+  /** Returns the item as it began, with what has come of it; absent where nothing can. */
+  filled?(item: JsonObject): JsonObject;
   /** Ends the item, and returns what no event has reported. */
   done(item: JsonObject): StreamPart[];
   /** Ends what is open, because something else begins or the answer has ended. */
@@ -41,8 +43,22 @@ function suffixOf(whole: string | undefined, received: string): string {
   return whole.slice(received.length);
 }
 
+/** Returns the parts of an item as they began, with the texts that have come, in their order. */
+function filledParts(
+  began: JsonValue | undefined,
+  texts: readonly { empty: JsonObject; field: string; text: string }[],
+): JsonObject[] {
+  const parts = (asArray(began) ?? []).map((part) => asObject(part) ?? {});
+  texts.forEach(({ empty, field, text }, index) => {
+    const part = parts[index] ?? empty;
+    parts[index] = { ...part, [field]: (asString(part[field]) ?? "") + text };
+  });
+  return parts;
+}
+
 interface PartState {
   place: ItemPlace | undefined;
+  isRefusal: boolean;
   /** The position of the part's citations, which may arrive after its end. */
   lastPlace: ItemPlace | undefined;
   text: string;
@@ -87,6 +103,17 @@ export class MessageStream implements ItemStream {
     if (this.latest !== undefined) this.latest.text += text;
   }
 
+  filled(item: JsonObject): JsonObject {
+    const texts = [...this.parts]
+      .sort(([one], [other]) => one - other)
+      .map(([, { isRefusal, text }]) =>
+        isRefusal
+          ? { empty: { type: "refusal" }, field: "refusal", text }
+          : { empty: emptyText, field: "text", text },
+      );
+    return texts.length === 0 ? item : { ...item, content: filledParts(item.content, texts) };
+  }
+
   done(item: JsonObject): StreamPart[] {
     const whole = (asArray(item.content) ?? []).flatMap((part, index) =>
       this.reconcile(index, asObject(part) ?? {}),
@@ -112,7 +139,13 @@ export class MessageStream implements ItemStream {
     if (part === undefined)
       this.parts.set(
         index,
-        (part = { place: undefined, lastPlace: undefined, text: "", annotationCount: 0 }),
+        (part = {
+          place: undefined,
+          isRefusal: false,
+          lastPlace: undefined,
+          text: "",
+          annotationCount: 0,
+        }),
       );
     return part;
   }
@@ -182,12 +215,16 @@ export class MessageStream implements ItemStream {
   private refusal(index: number, refusal: string): StreamPart[] {
     if (refusal === "") return [];
     const part = this.part(index);
+    part.isRefusal = true;
     part.text += refusal;
     part.lastPlace ??= this.surroundings.nextPlace();
     this.surroundings.messageBegan();
     return [{ type: "refusal-delta", ...part.lastPlace, refusal }];
   }
 }
+
+/** A part of a message before it is filled. */
+const emptyText: JsonObject = { type: "output_text", text: "", annotations: [], logprobs: [] };
 
 /** A call of an upstream's stream, which is announced when its name is known. */
 export class CallStream implements ItemStream {
@@ -225,6 +262,10 @@ export class CallStream implements ItemStream {
   skip(_like: SpokenPart, text: string): void {
     this.text += text;
     this.sentLength = this.text.length;
+  }
+
+  filled(item: JsonObject): JsonObject {
+    return { ...item, [textField(item)]: this.text };
   }
 
   done(item: JsonObject): StreamPart[] {
@@ -279,9 +320,12 @@ export class CallStream implements ItemStream {
   }
 }
 
+const textField = ({ type }: JsonObject): "input" | "arguments" =>
+  type === "custom_tool_call" ? "input" : "arguments";
+
 /** Returns arguments as text; a few servers send the object itself. */
 function textOf(item: JsonObject): string {
-  const value = item.type === "custom_tool_call" ? item.input : item.arguments;
+  const value = item[textField(item)];
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);
 }
@@ -319,6 +363,19 @@ export class ThoughtStream implements ItemStream {
 
   skip(like: SpokenPart, text: string): void {
     if (like.type === "reasoning-delta") this.note(text, like.summaryIndex);
+  }
+
+  filled(item: JsonObject): JsonObject {
+    const { [String(undefined)]: text, ...summaries } = Object.fromEntries(this.received);
+    const summary = Object.entries(summaries)
+      .sort(([one], [other]) => Number(one) - Number(other))
+      .map(([, part]) => ({ empty: { type: "summary_text" }, field: "text", text: part }));
+    const thought = { empty: { type: "reasoning_text" }, field: "text", text: text ?? "" };
+    return {
+      ...item,
+      ...(summary.length > 0 && { summary: filledParts(item.summary, summary) }),
+      ...(text !== undefined && { content: filledParts(item.content, [thought]) }),
+    };
   }
 
   done(item: JsonObject): StreamPart[] {

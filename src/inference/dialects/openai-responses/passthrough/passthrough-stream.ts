@@ -5,7 +5,7 @@ import {
   editScanned,
   scanMembers,
 } from "../../../../platform/kernel/json/json-members.ts";
-import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
 import type { StreamPart } from "../../../canonical/response.ts";
 import { reportError, trimmed } from "../../errors.ts";
 import { asGatewayFacts } from "../../shared/gateway-facts.ts";
@@ -32,8 +32,8 @@ import {
 /** Options of a writer that keeps a Responses stream's bytes. */
 interface KeptWriterOptions extends RelayOptions {
   reader: AnswerReader;
-  /** Has the latest event that was read. */
-  decoder: Pick<ResponsesStreamDecoder, "event" | "eventType">;
+  /** Has the latest event that was read, and what has come of each item. */
+  decoder: Pick<ResponsesStreamDecoder, "event" | "eventType" | "filled">;
   request: OriginalRequest;
   /** The slug of the provider that answers. */
   providerId: string;
@@ -59,7 +59,7 @@ export class KeptWriter implements StreamWriter {
   /** The number of the next event. */
   nextNumber = 0;
   private readonly options: KeptWriterOptions;
-  private readonly delivered = new DeliveredItems();
+  private readonly delivered: DeliveredItems;
   private readonly starts: StreamStarts;
   private createdAtSeconds = 0;
   /** Whether the client received the creation of the response. */
@@ -70,6 +70,7 @@ export class KeptWriter implements StreamWriter {
 
   constructor(options: KeptWriterOptions) {
     this.options = options;
+    this.delivered = new DeliveredItems(options.decoder);
     this.starts = new StreamStarts(options.shown.id);
   }
 
@@ -93,9 +94,8 @@ export class KeptWriter implements StreamWriter {
     return this.options.decoder.eventType.startsWith("response.output_item.");
   }
 
-  noteRun({ count, text }: { count: number; text: string }): void {
+  noteRun({ count }: { count: number }): void {
     this.nextNumber += count;
-    this.delivered.append(text);
   }
 
   async end(): Promise<string> {
@@ -242,115 +242,53 @@ export class KeptWriter implements StreamWriter {
   }
 }
 
-interface DeliveredItem {
-  item: Record<string, JsonValue | undefined>;
-  isDone: boolean;
-}
-
-/** A text that deltas add to. */
-interface FilledField {
-  fields: Record<string, JsonValue | undefined>;
-  name: string;
-}
-
 /** The members of an item's event that are read. */
 interface ItemEvent {
   output_index?: unknown;
-  content_index?: unknown;
-  summary_index?: unknown;
-  delta?: unknown;
   item?: unknown;
 }
 
-/** The list of the item that a delta adds to, and its entry before it is filled. */
-const partsOfDelta: Readonly<
-  Record<string, { list: "content" | "summary"; field: "text" | "refusal"; empty: JsonObject }>
-> = {
-  "response.output_text.delta": {
-    list: "content",
-    field: "text",
-    empty: { type: "output_text", text: "", annotations: [], logprobs: [] },
-  },
-  "response.refusal.delta": {
-    list: "content",
-    field: "refusal",
-    empty: { type: "refusal", refusal: "" },
-  },
-  "response.reasoning_text.delta": {
-    list: "content",
-    field: "text",
-    empty: { type: "reasoning_text", text: "" },
-  },
-  "response.reasoning_summary_text.delta": {
-    list: "summary",
-    field: "text",
-    empty: { type: "summary_text", text: "" },
-  },
-};
-
-const fieldOfDelta: Readonly<Record<string, "arguments" | "input">> = {
-  "response.function_call_arguments.delta": "arguments",
-  "response.custom_tool_call_input.delta": "input",
-};
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+/** An item as its latest event has it. */
+interface DeliveredItem {
+  item: JsonObject;
+  isDone: boolean;
+}
 
 /** The items of a stream as far as they came, for the record of a response that broke off. */
 class DeliveredItems {
   private readonly items = new Map<number, DeliveredItem>();
-  private latest: FilledField | undefined;
+  private readonly decoder: Pick<ResponsesStreamDecoder, "filled">;
 
-  observe(type: string, event: ItemEvent): void {
-    this.latest = undefined;
-    const index = event.output_index;
+  constructor(decoder: Pick<ResponsesStreamDecoder, "filled">) {
+    this.decoder = decoder;
+  }
+
+  observe(type: string, { output_index: index, item }: ItemEvent): void {
     if (typeof index !== "number" || !Number.isInteger(index)) return;
     const isDone = type === "response.output_item.done";
     if (isDone || type === "response.output_item.added")
-      this.items.set(index, { item: { ...(Object(event.item) as JsonObject) }, isDone });
-    else if (typeof event.delta === "string") {
-      this.latest = this.filledBy(type, event);
-      this.append(event.delta);
-    }
-  }
-
-  /** Adds a piece of text where the latest event did, if it added to an item that has begun. */
-  append(text: string): void {
-    if (this.latest === undefined) return;
-    const { fields, name } = this.latest;
-    fields[name] = textOf(fields[name]) + text;
-  }
-
-  /** Returns what a delta adds to; undefined for events of items that have not begun. */
-  private filledBy(type: string, event: ItemEvent): FilledField | undefined {
-    const item = this.items.get(Number(event.output_index))?.item;
-    // The type comes from the upstream, and objects have inherited members.
-    const field = Object.hasOwn(fieldOfDelta, type) ? fieldOfDelta[type] : undefined;
-    const part = Object.hasOwn(partsOfDelta, type) ? partsOfDelta[type] : undefined;
-    if (item !== undefined && field !== undefined) return { fields: item, name: field };
-    if (item === undefined || part === undefined) return undefined;
-    const named = part.list === "summary" ? event.summary_index : event.content_index;
-    const index = typeof named === "number" && Number.isInteger(named) ? named : 0;
-    const list = Array.isArray(item[part.list])
-      ? [...(item[part.list] as readonly JsonObject[])]
-      : [];
-    // A part that an upstream skips has no place: the text goes to the next possible one.
-    const at = Math.max(0, Math.min(index, list.length));
-    const fields = { ...(list[at] ?? part.empty) };
-    list[at] = fields;
-    item[part.list] = list;
-    return { fields, name: part.field };
+      this.items.set(index, { item: { ...(Object(item) as JsonObject) }, isDone });
   }
 
   /** Returns the items in order; unfinished ones are marked as such. */
   output(): JsonObject[] {
-    return [...this.items]
-      .sort(([a], [b]) => a - b)
-      .map(([, { item, isDone }]) => (isDone ? item : { ...item, status: "incomplete" }));
+    return this.inOrder().map(([index, { item, isDone }]) =>
+      isDone ? item : this.unfinishedItem(index, item),
+    );
   }
 
   /** Returns the unfinished items by their place, as far as they came. */
   unfinished(): [number, JsonObject][] {
-    const open = [...this.items].sort(([a], [b]) => a - b).filter(([, { isDone }]) => !isDone);
-    return open.map(([index, { item }]) => [index, { ...item, status: "incomplete" }]);
+    return this.inOrder().flatMap(([index, { item, isDone }]) =>
+      isDone ? [] : [[index, this.unfinishedItem(index, item)]],
+    );
+  }
+
+  private inOrder(): [number, DeliveredItem][] {
+    return [...this.items].sort(([a], [b]) => a - b);
+  }
+
+  private unfinishedItem(index: number, item: JsonObject): JsonObject {
+    return { ...this.decoder.filled(index, item), status: "incomplete" };
   }
 }

@@ -38,7 +38,7 @@ export interface StreamWriter {
   /** Whether what the latest event contains may be written again; absent means never. */
   readonly repeatsLatest?: boolean;
   /** Notes events that are like the latest one, and whose bytes were kept. */
-  noteRun?(run: { count: number; text: string }): void;
+  noteRun?(run: { count: number }): void;
   /** Charges, and returns the frames that end a complete stream. */
   end(): Promise<string>;
   /** Returns the frames that end a stream with an error. */
