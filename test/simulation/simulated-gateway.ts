@@ -121,7 +121,7 @@ const simulatedUpstream = (
 const quiet = {
   disconnect: "abort",
   errorAddress: () => "",
-  sealMemory: { refusedOf: () => undefined },
+  sealMemory: { isUsed: false },
 } as const;
 
 const onError = (error: unknown): never => {

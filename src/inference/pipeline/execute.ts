@@ -204,7 +204,10 @@ function readyFor(execution: Execution, planned: Candidate): Ready | undefined {
   const adapted = adapterFor(execution, planned);
   const candidate = adapted && takeKey(execution, planned);
   if (adapted === undefined || candidate === undefined) return undefined;
-  const adapter = withoutKnownSeals(execution, { candidate, adapter: adapted.adapter });
+  const prepared = { candidate, adapter: adapted.adapter };
+  const adapter = execution.deps.sealMemory.isUsed
+    ? withoutKnownSeals(execution, prepared)
+    : adapted.adapter;
   return { candidate, adapter, outputCap: adapted.outputCap };
 }
 

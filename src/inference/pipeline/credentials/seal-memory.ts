@@ -15,6 +15,8 @@ const sealPattern =
  * refused attempt.
  */
 export class SealMemory {
+  /** Whether any was refused at all, which nearly no request has to look up. */
+  isUsed = false;
   private readonly clock: Clock;
   /** When the latest refusal of an account is forgotten. */
   private readonly accounts = new Map<string, number>();
@@ -30,6 +32,7 @@ export class SealMemory {
     const account = accountOf(candidate);
     const untilMs = this.clock.monotonicMs() + lifetimeMs;
     this.accounts.set(account, untilMs);
+    this.isUsed = true;
     for (const seal of seals) {
       const key = keyOf(account, seal);
       this.seals.delete(key);
@@ -46,7 +49,6 @@ export class SealMemory {
    * those of a request.
    */
   refusedOf(candidate: Candidate, textOf: () => string): ((seal: string) => boolean) | undefined {
-    if (this.accounts.size === 0) return undefined;
     const account = accountOf(candidate);
     const nowMs = this.clock.monotonicMs();
     const lastMs = this.accounts.get(account);
