@@ -261,6 +261,29 @@ describe("tools", () => {
     );
   });
 
+  test("marks for Nova four places outside of tools and results, for five minutes", () => {
+    const cache = { field: "cache_control", ttl: "1h" } as const;
+    const said = (text: string) => ({ type: "text", text, cache }) as const;
+    const { body, losses } = encode({
+      tools: [{ ...tool, cache }],
+      messages: [
+        { role: "system", parts: [said("Be brief.")] },
+        { role: "user", parts: ["a", "b", "c"].map(said) },
+        {
+          role: "assistant",
+          parts: [{ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "{}" }],
+        },
+        { role: "tool", toolCallId: "a", parts: [{ type: "text", text: "ok" }], cache },
+        { role: "user", parts: [said("And?")] },
+      ],
+    });
+    const written = JSON.stringify(body);
+    expect(written.match(/"cachePoint":\{"type":"default"\}/g)).toHaveLength(4);
+    expect(written).not.toContain('{"text":"ok"}]}},{"cachePoint"');
+    expect(JSON.stringify([body.system, body.toolConfig])).not.toContain("cachePoint");
+    expect(losses.map(({ field }) => field)).toContain("cache_control");
+  });
+
   test("keeps calls and results apart from texts for models that refuse them together", () => {
     const said = (text: string) => ({ type: "text", text }) as const;
     const call = { type: "tool-call", kind: "function", id: "a", name: "f" } as const;
@@ -288,20 +311,23 @@ describe("tools", () => {
   });
 
   test("puts the results of one turn in one message, with the status of failed ones", () => {
-    const { body } = encode({
-      messages: [
-        {
-          role: "assistant",
-          parts: [
-            { type: "tool-call", kind: "function", id: "a:1", name: "f", arguments: "{}" },
-            { type: "tool-call", kind: "function", id: "b", name: "f", arguments: "not JSON" },
-          ],
-        },
-        { role: "tool", toolCallId: "a:1", parts: [], isError: true, cache: {} },
-        { role: "tool", toolCallId: "b", parts: [{ type: "text", text: "ok", cache: {} }] },
-      ],
-      tools: [tool],
-    });
+    const { body } = encode(
+      {
+        messages: [
+          {
+            role: "assistant",
+            parts: [
+              { type: "tool-call", kind: "function", id: "a:1", name: "f", arguments: "{}" },
+              { type: "tool-call", kind: "function", id: "b", name: "f", arguments: "not JSON" },
+            ],
+          },
+          { role: "tool", toolCallId: "a:1", parts: [], isError: true, cache: {} },
+          { role: "tool", toolCallId: "b", parts: [{ type: "text", text: "ok", cache: {} }] },
+        ],
+        tools: [tool],
+      },
+      { upstreamModel: claude },
+    );
     expect(body.messages).toMatchObject([
       { role: "user", content: [{ text: "(The conversation begins.)" }] },
       {

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { JsonObject } from "../../canonical/json.ts";
 import type {
   CanonicalRequest,
   Sampling,
@@ -25,7 +25,8 @@ import {
 } from "../shared/encode-state.ts";
 import { heldSchema, loseDescribed } from "../shared/schemas/held-schema.ts";
 import { claudeParameters } from "../shared/schemas/member-names.ts";
-import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
+import { joined, withoutUndefined } from "../shared/wire-fields.ts";
+import { cachesPrompts, fitCachePoints } from "./cache-points.ts";
 import { encodeMessages, cachePoint } from "./encode-messages.ts";
 import { isReasoningDisabled, type ReasoningRequest } from "../../canonical/reasoning.ts";
 
@@ -171,36 +172,6 @@ function takenChoice(choice: ToolChoice, state: EncodeState): JsonObject | undef
 /** Models that cannot be forced to call a tool: docs.aws.amazon.com, API_runtime_ToolChoice (2026-11). */
 const freeChoosers = /llama|mistral|pixtral|deepseek|ai21\.|cohere\.|writer\./;
 
-/** Models without prompt caching: docs.aws.amazon.com, "prompt-caching" (2026-11). */
-const uncached = freeChoosers;
-
-/** Returns a body without cache points, for a model that answers 400 to them. */
-function withoutCachePoints(body: JsonObject, state: EncodeState): JsonObject {
-  if (!uncached.test(state.options.upstreamModel)) return body;
-  let found = false;
-  const strip = (value: JsonValue | undefined): JsonValue | undefined => {
-    const list = asArray(value);
-    if (list !== undefined) {
-      const kept = list.filter((entry) => asObject(entry)?.cachePoint === undefined);
-      if (kept.length < list.length) found = true;
-      return kept.map((entry) => strip(entry) ?? null);
-    }
-    const object = asObject(value);
-    if (object === undefined) return value;
-    return Object.fromEntries(Object.entries(object).map(([key, inner]) => [key, strip(inner)]));
-  };
-  const { messages, system, toolConfig, ...rest } = body;
-  const stripped = {
-    ...rest,
-    messages: strip(messages),
-    system: strip(system),
-    toolConfig: strip(toolConfig),
-  };
-  if (!found) return body;
-  state.lose("cache_control", "the model caches no prompts");
-  return withoutUndefined<JsonObject>(stripped);
-}
-
 /** Encodes the tool choice. `auto` is every model's default, and some models refuse any choice. */
 function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | undefined {
   switch (choice.type) {
@@ -322,7 +293,7 @@ export function encodeRequest(
   request: CanonicalRequest,
   options: EncodeRequestOptions,
 ): EncodedRequest {
-  const caches = !uncached.test(options.upstreamModel);
+  const caches = cachesPrompts(options.upstreamModel);
   const state = new EncodeState(caches ? withMarkedPrompt(request) : request, options, {
     id: "amazon-converse",
     toolNameLengthMax: 64,
@@ -346,7 +317,7 @@ export function encodeRequest(
   });
   declareUnsaid(state);
   return {
-    body: withoutCachePoints(state.withoutUnsupported(body), state),
+    body: fitCachePoints(state.withoutUnsupported(body), state),
     losses: state.losses,
     toolAliases: state.namer.aliases,
   };
@@ -466,7 +437,7 @@ function declareUnsaid(state: EncodeState): void {
   loseOpenaiFields(state, "Converse has no such field");
   if (request.safetyIdentifier !== undefined)
     state.lose("safety_identifier", "Converse has no such field");
-  const marked = !uncached.test(state.options.upstreamModel);
+  const marked = cachesPrompts(state.options.upstreamModel);
   losePromptCaching(state, "Converse has no such field", { marked });
   state.at("").extensionFields(request.extensions);
 }

@@ -178,6 +178,10 @@ export const translated: Readonly<Record<string, Fields>> = {
   }),
   "amazon-bedrock/strict-without-support": ask({ tools: [chatTool({ strict: true })] }),
   "amazon-bedrock/high-effort-with-cap": thinking({ max_tokens: 900 }),
+  "amazon-bedrock/cache-point-in-tools": ask({
+    tools: [{ ...chatTool(), cache_control: { type: "ephemeral" } }],
+  }),
+  "amazon-bedrock/cache-point-behind-result": { ...chatHistory(), prompt_cache_key: "session-1" },
   "amazon-bedrock/cache-point-without-support": markers,
   "google/json-beside-forced-functions": ask({
     ...forced,

@@ -36,6 +36,7 @@ const resultsOf = (turn: Fields | undefined): Fields[] =>
   blocksOf(turn ?? {}).flatMap(({ toolResult }) =>
     toolResult === undefined ? [] : [fieldsOf(toolResult)],
   );
+const isPoint = ({ cachePoint }: Fields): boolean => cachePoint !== undefined;
 const hasTexts = (turn: Fields): boolean =>
   blocksOf(turn).some(({ text }) => typeof text === "string");
 const heldSchemas = (request: VendorRequest): Fields[] => {
@@ -351,6 +352,35 @@ export const amazonBedrockRules: readonly VendorRule[] = rulesOf(
             reasoningConfig: { type: "enabled", maxReasoningEffort: "high" },
           },
         }),
+      },
+    },
+    {
+      id: "cache-point-in-tools",
+      models: /nova/,
+      when: ({ body }) => listOf(at(body, "toolConfig.tools")).some(isPoint),
+      says: "Malformed input request: #/toolConfig/tools/1: extraneous key [cachePoint] is not permitted",
+      source: "github.com/NousResearch/hermes-agent/issues/97281 (2026-08-28)",
+      violates: {
+        model: nova,
+        body: askConverse({
+          toolConfig: { tools: [converseTool(), { cachePoint: { type: "default" } }] },
+        }),
+      },
+    },
+    {
+      id: "cache-point-behind-result",
+      models: /nova/,
+      when: someTurn((turn) =>
+        blocksOf(turn).some(
+          (block, index, blocks) =>
+            isPoint(block) && blocks[index - 1]?.["toolResult"] !== undefined,
+        ),
+      ),
+      says: "Malformed input request: a cachePoint may not follow a toolResult.",
+      source: "github.com/aws-samples/bedrock-engineer/pull/71 (2025-04-17)",
+      violates: {
+        model: nova,
+        body: converseHistory("tooluse_1", [{ cachePoint: { type: "default" } }]),
       },
     },
     {
