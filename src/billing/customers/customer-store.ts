@@ -183,6 +183,17 @@ export class CustomerStore {
     return row && fromRow(row);
   }
 
+  /** Returns the place of a customer in lists, also where it was removed; undefined where none was. */
+  async placeOf(workspaceId: string, id: string): Promise<CustomerListQuery["after"]> {
+    const row = await this.database
+      .selectFrom("customers")
+      .select(["id", "created_at_ms"])
+      .where("id", "=", id)
+      .where("workspace_id", "=", workspaceId)
+      .executeTakeFirst();
+    return row && { id: row.id, createdAtMs: Number(row.created_at_ms) };
+  }
+
   async list({ workspaceId, after, limit }: CustomerListQuery): Promise<Customer[]> {
     let query = this.database
       .selectFrom("customers")

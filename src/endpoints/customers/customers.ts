@@ -138,8 +138,8 @@ export const listCustomers = defineEndpoint({
     const workspaceId = workspaceOf(context).id;
     const { store, flush } = deps.customers;
     await flush();
-    const after = cursor === undefined ? undefined : await store.find(cursor);
-    if (cursor !== undefined && after?.workspaceId !== workspaceId) throw unknownCursor();
+    const after = cursor === undefined ? undefined : await store.placeOf(workspaceId, cursor);
+    if (cursor !== undefined && after === undefined) throw unknownCursor();
     const found = await store.list({ workspaceId, after, limit: limit + 1 });
     const { data, place } = cutPage(found, limit, ({ id }) => id);
     return context.json({ object: "list", data: await customerObjects(deps, data), ...place });

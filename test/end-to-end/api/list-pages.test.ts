@@ -94,10 +94,14 @@ describe.each(allEngines)("paged lists on %s", (_, freshUrl) => {
     ["/presets", "slug", "/presets"],
     ["/budgets", "id", "/budgets"],
     ["/organizations/{id}/members", "user_id", "/organizations/{id}/members"],
+    ["/customers", "id", "/customers"],
   ] as const)("%s: entries can be removed while they are paged", async (path, id, one) => {
     const { owner } = people;
     if (one === "/keys")
       for (const name of ["b", "a", "d", "c", "e"]) await owner.json("POST", "/keys", { name });
+    if (one === "/customers")
+      for (const name of ["a", "b", "c", "d", "e"])
+        await owner.json("POST", "/customers", { external_id: name });
     const query = (more: string): string => `${path.includes("?") ? "&" : "?"}${more}`;
     const rows = async (more = ""): Promise<unknown> =>
       owner.json("GET", pathOf(path) + (more === "" ? "" : query(more)));
