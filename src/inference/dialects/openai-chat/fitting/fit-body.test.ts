@@ -27,3 +27,24 @@ test.each([
   });
   expect(last).toEqual(isAdded ? { ...called, reasoning_content: "" } : called);
 });
+
+test.each([
+  [{ content: "So.", reasoning_content: "Hm." }, [{ type: "text", text: "So." }]],
+  [{ content: null, reasoning: "Hm." }, []],
+])(
+  "earlier reasoning is a part of the content where the upstream has it there: %j",
+  (said, text) => {
+    const rules = {
+      deviations: {
+        reasoningReplay: "content",
+        unsupportedMessageFields: ["reasoning", "reasoning_content"],
+      },
+      reasons: true,
+    } as const;
+    const thinking = [{ type: "text", text: "Hm." }];
+    expect(fitMessages([asked, { role: "assistant", ...said }], rules)).toEqual([
+      asked,
+      { role: "assistant", content: [{ type: "thinking", thinking }, ...text] },
+    ]);
+  },
+);

@@ -312,12 +312,24 @@ function fitMessage(
     fit = { ...fit, role: "system" };
   if (deviations.systemOnlyFirst === true && index > 0 && fit.role === "system")
     fit = asReminder(fit);
+  if (deviations.reasoningReplay === "content") fit = withThinking(fit);
   fit = withoutFields(fit, deviations.unsupportedMessageFields);
   const calls = asArray(fit.tool_calls) ?? [];
   if (deviations.nineCharacterCallIds === true) fit = withShortIds(fit);
   if (needsReasoning && calls.length > 0 && typeof fit.reasoning_content !== "string")
     fit = { ...fit, reasoning_content: "" };
   return fit;
+}
+
+/** Returns an assistant's turn with its reasoning as a part of the content. */
+function withThinking(message: JsonObject): JsonObject {
+  const { role, content, reasoning_content: thoughts = message.reasoning } = message;
+  if (role !== "assistant" || typeof thoughts !== "string" || thoughts === "") return message;
+  if (asArray(content) !== undefined) return message;
+  const text =
+    typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : [];
+  const thinking = [{ type: "text", text: thoughts }];
+  return { ...message, content: [{ type: "thinking", thinking }, ...text] };
 }
 
 /** Returns later instructions as the user's text, at their place in the conversation. */

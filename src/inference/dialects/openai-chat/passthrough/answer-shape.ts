@@ -3,6 +3,7 @@ import { reconcileFinish } from "../../../canonical/response.ts";
 import type { OriginalRequest } from "../../shared/passthrough.ts";
 import { decodeFinish, encodeFinish, reasoningFields, hasFinished } from "../answer-fields.ts";
 import { type ToolNames, DeclaredNames } from "../call-name.ts";
+import { thinkingText } from "../messages/decode-messages.ts";
 import { hidesReasoning } from "../request-schema.ts";
 import {
   type Fields,
@@ -91,6 +92,32 @@ export function withoutThoughts(said: Fields): Fields {
 
 /** Returns whether a part is reasoning, which Mistral sends within the content. */
 const isThought = (part: unknown): boolean => fieldsOf(part)?.type === "thinking";
+
+/**
+ * Returns the message or delta with text in place of a list of texts and thoughts, in which
+ * Mistral's models that reason answer: clients of OpenAI read text alone. Thoughts are in the fields
+ * that other answers have them in.
+ */
+export function withContentText(said: Fields): Fields {
+  const { content, ...rest } = said;
+  if (!Array.isArray(content) || !content.every((part) => isThought(part) || isText(part)))
+    return said;
+  const texts = content.filter(isText).map(({ text }) => text);
+  const thoughts = content
+    .filter(isThought)
+    .map((part) => thinkingText(fieldsOf(part)?.thinking))
+    .join("");
+  return {
+    ...rest,
+    ...(texts.length > 0 && { content: texts.join("") }),
+    ...(thoughts !== "" && { reasoning_content: thoughts, reasoning: thoughts }),
+  };
+}
+
+const isText = (part: unknown): part is { text: string } => {
+  const { type, text } = fieldsOf(part) ?? {};
+  return type === "text" && typeof text === "string";
+};
 
 /** The state of one choice of a stream. */
 interface ChoiceState extends ChoiceCalls {
@@ -208,7 +235,7 @@ export class ChunkShape {
     delta: Fields,
     { isFirst, state }: { isFirst: boolean; state: ChoiceState },
   ): Fields {
-    let shown = this.shape.hidesReasoning ? withoutThoughts(delta) : delta;
+    let shown = withContentText(this.shape.hidesReasoning ? withoutThoughts(delta) : delta);
     if (shown.tool_calls === null) {
       const { tool_calls: _none, ...rest } = shown;
       shown = rest;

@@ -492,7 +492,9 @@ describe("reasoning.exclude removes reasoning", () => {
     };
     expect(
       whole({ choices: [{ index: 0, message: parts, finish_reason: "stop" }] }, asked).choices,
-    ).toMatchObject([{ message: { content: [{ type: "text", text: "So." }] } }]);
+    ).toEqual([
+      { index: 0, message: { role: "assistant", content: "So." }, finish_reason: "stop" },
+    ]);
   });
 
   test.each<[asked: Fields, isHidden: boolean]>([
@@ -519,4 +521,27 @@ describe("reasoning.exclude removes reasoning", () => {
     expect(hidden).toHaveLength(sent.length + 1);
     expect(JSON.stringify(await streamed(sent))).toContain("Three");
   });
+});
+
+test("a list of thoughts and texts is read as text beside its thoughts, whole and streamed", async () => {
+  const thought = { type: "thinking", thinking: [{ type: "text", text: "Hm." }] };
+  const said = { type: "text", text: "So." };
+  const thoughts = { reasoning_content: "Hm.", reasoning: "Hm." };
+  const answered = (content: unknown) =>
+    whole({ choices: [{ index: 0, message: { content }, finish_reason: "stop" }] }).choices;
+  expect(answered([thought, said, said])).toMatchObject([
+    { message: { role: "assistant", content: "So.So.", ...thoughts } },
+  ]);
+  expect(answered([thought])).toMatchObject([{ message: { content: null, ...thoughts } }]);
+  const other = [said, { type: "reference", reference_ids: [1] }];
+  expect(answered(other)).toMatchObject([{ message: { content: other } }]);
+  const chunk = (content: unknown, end: string | null = null): Fields => ({
+    choices: [{ index: 0, delta: { content }, finish_reason: end }],
+  });
+  const chunks = await streamed([chunk([thought]), chunk([said]), chunk(" Yes.", "stop")]);
+  expect(chunks.slice(0, 3)).toMatchObject([
+    { choices: [{ delta: { role: "assistant", ...thoughts } }] },
+    { choices: [{ delta: { content: "So." } }] },
+    { choices: [{ delta: { content: " Yes." }, finish_reason: "stop" }] },
+  ]);
 });

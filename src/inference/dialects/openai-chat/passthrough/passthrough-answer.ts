@@ -15,6 +15,7 @@ import {
   callsTools,
   finishWord,
   unixSeconds,
+  withContentText,
   withoutThoughts,
   type AnswerShape,
 } from "./answer-shape.ts";
@@ -222,7 +223,7 @@ function shapedChoice(
 function shapedMessage(value: unknown, { shape, responseId }: WholeShape): Fields {
   const message = fieldsOf(value) ?? {};
   const shown = withWholeCalls(
-    shape.hidesReasoning ? withoutThoughts(message) : message,
+    withContentText(shape.hidesReasoning ? withoutThoughts(message) : message),
     responseId,
   );
   if (shown.role === "assistant" && shown.content !== undefined) return shown;
