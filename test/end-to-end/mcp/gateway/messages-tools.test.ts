@@ -161,6 +161,11 @@ describe("servers in the form of Anthropic's connector", () => {
       "mcp_servers[0].url",
     ],
     [
+      "an address that is none",
+      () => ({ mcp_servers: [{ ...server(), url: "url" }] }),
+      "mcp_servers[0].url",
+    ],
+    [
       "a toolset of no server",
       () => ({ tools: [{ ...toolset, mcp_server_name: "x" }] }),
       "tools[0].mcp_server_name",

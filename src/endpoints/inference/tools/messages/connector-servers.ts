@@ -8,13 +8,14 @@ import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../../dependencies.ts";
 import { roundCall } from "../round-call.ts";
 import { withoutOnline } from "../asked-tools.ts";
+import { mcpToolSchema } from "../mcp-tool-schema.ts";
 
 /** A server that a request of Messages names (Anthropic's MCP connector, both of its betas). */
 const serverSchema = z.looseObject({
   type: z.literal("url"),
-  url: z.string(),
+  url: mcpToolSchema.shape.server_url.unwrap(),
   name: z.string().min(1).max(128),
-  authorization_token: z.string().nullish(),
+  authorization_token: mcpToolSchema.shape.authorization,
   tool_configuration: z
     .looseObject({
       enabled: z.boolean().nullish(),
