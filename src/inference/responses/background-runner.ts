@@ -1,9 +1,11 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { SharedStateAwayError } from "../../platform/shared-state/shared-state-error.ts";
+import { StorageUnavailableError } from "../../platform/storage/storage-error.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
 import { succeedsWithin } from "../../platform/kernel/time/within-time.ts";
-import type { RunBackground, StopReason, JobStore } from "./job-store.ts";
+import type { RunBackground, StopReason, JobStore, StoredJob } from "./job-store.ts";
 import { ActiveJob } from "./active-job.ts";
 import { framesOf, type ResponseEvent, type NewResponse } from "./stored-response.ts";
 import type { EventLog } from "./event-log.ts";
@@ -34,6 +36,12 @@ const keyGone = (): GatewayError =>
     "invalid_api_key",
     "The API key of this response was revoked, disabled or has expired.",
   );
+
+/** Returns whether a failure says that the database or the shared state is away. */
+const isOutage = (error: unknown): boolean =>
+  error instanceof SharedStateAwayError ||
+  error instanceof StorageUnavailableError ||
+  (error instanceof GatewayError && error.metadata["reason"] === "shared_state_away");
 
 /** The dependencies of the runner. */
 export interface BackgroundRunnerOptions {
@@ -165,28 +173,45 @@ export class BackgroundRunner {
     if (isOurs || job.signal.aborted) await this.conclude(job, failure);
   }
 
-  /** Runs a job. Rejects with its failure; returns whether the job could be taken. */
+  /**
+   * Runs a job. Rejects with its failure; returns whether the job could be taken. A run that finds
+   * the database or the shared state away before anything came returns to the queue.
+   */
   private async attempt(job: ActiveJob): Promise<boolean> {
+    for (;;) {
+      const stored = await this.taken(job);
+      if (stored === undefined) return false;
+      if (job.signal.aborted) return true;
+      try {
+        await this.runOnce(job, stored);
+        return true;
+      } catch (error) {
+        if (!isOutage(error) || job.log.nextSequenceNumber > 0 || job.signal.aborted) throw error;
+        this.options.onError(error);
+        await this.insist(() => this.options.jobs.requeue(job.id));
+        if (this.draining) return false;
+        await this.pause();
+      }
+    }
+  }
+
+  private runOnce(job: ActiveJob, stored: StoredJob): Promise<void> {
     const { run, callerOf } = this.options;
-    const stored = await this.taken(job);
-    if (stored === undefined) return false;
-    if (job.signal.aborted) return true;
     const caller = callerOf(stored.keyId);
     if (caller === undefined) throw keyGone();
     const { createdAtMs, requestText, presetId, run: count } = stored;
-    await run(
+    return run(
       { responseId: job.id, createdAtMs, run: count, caller, requestText, presetId },
       job,
       job.signal,
     );
-    return true;
   }
 
   /**
    * Takes a job. As long as the database or the shared state is away, the job waits in the queue: it
    * has not begun, so that nothing of it has failed.
    */
-  private async taken(job: ActiveJob): ReturnType<JobStore["take"]> {
+  private async taken(job: ActiveJob): Promise<StoredJob | undefined> {
     for (;;) {
       try {
         return await this.options.jobs.take(job.id);

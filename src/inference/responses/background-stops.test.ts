@@ -17,6 +17,9 @@ import {
   type OpenedStores,
   storesOn,
 } from "../../../test/support/stored-responses.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { SharedStateAwayError } from "../../platform/shared-state/shared-state-error.ts";
+import { StorageUnavailableError } from "../../platform/storage/storage-error.ts";
 import { BackgroundRunner, type BackgroundRunnerOptions } from "./background-runner.ts";
 
 const id = responseId(1);
@@ -175,6 +178,26 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     await runner.untilIdle();
     expect(script.begun).toHaveLength(1);
     expect(await find()).toMatchObject({ status: "completed" });
+  });
+
+  test.each([
+    ["the shared state", new SharedStateAwayError("away")],
+    [
+      "a hold",
+      new GatewayError("service_unavailable", "x", { metadata: { reason: "shared_state_away" } }),
+    ],
+    ["the database", new StorageUnavailableError("away")],
+  ])("runs a job again that found %s away before anything came", async (_, outage) => {
+    const { runner, script } = runnerOn(stores.current(), { retryEveryMs: 1 });
+    await runner.submit(queuedJob(id));
+    (await script.nth(1)).reject(outage);
+    const again = await script.nth(2);
+    expect(again.job.run).toBe(2);
+    again.event("response.created");
+    again.reject(outage);
+    await runner.untilIdle();
+    expect(script.begun).toHaveLength(2);
+    expect(await find()).toMatchObject({ status: "failed" });
   });
 
   test("leaves a job that cannot be taken to the next process", async () => {

@@ -49,7 +49,7 @@ export type RunBackground = (
 export type StopReason = "cancel" | "shutdown";
 
 /** The stored facts from which a background job is run. */
-interface StoredJob {
+export interface StoredJob {
   keyId: string;
   createdAtMs: number;
   requestText: string;

@@ -57,7 +57,10 @@ const isUnavailable = (reason: string): reason is keyof typeof unavailableHolds 
   Object.hasOwn(unavailableHolds, reason);
 
 const holdUnavailable = (reason: keyof typeof unavailableHolds): GatewayError =>
-  new GatewayError("service_unavailable", unavailableHolds[reason], { retryAfterSeconds: 2 });
+  new GatewayError("service_unavailable", unavailableHolds[reason], {
+    retryAfterSeconds: 2,
+    ...(reason === "away" && { metadata: { reason: "shared_state_away" } }),
+  });
 
 /** Seconds within which most requests that hold the missing credits end. */
 const retryAfterSeconds = 5;
