@@ -159,11 +159,11 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     const { jobs } = stores.current();
     const take = jobs.take.bind(jobs);
     const [asked, cancelled] = [Promise.withResolvers<void>(), responseId(2)];
-    let refusals = 0;
+    let [refusals, isAway] = [0, true];
     jobs.take = (taken) => {
       refusals += 1;
       if (refusals === 150) asked.resolve();
-      return refusals < 200 ? Promise.reject(new Error("the shared state is away")) : take(taken);
+      return isAway ? Promise.reject(new Error("the shared state is away")) : take(taken);
     };
     const { runner, script } = runnerOn(stores.current(), { retryEveryMs: 1 });
     for (const job of [id, cancelled]) await runner.submit(queuedJob(job));
@@ -174,6 +174,7 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     ]);
     await runner.cancel(cancelled);
     expect(await find(cancelled)).toMatchObject({ status: "cancelled" });
+    isAway = false;
     (await script.nth(1)).complete();
     await runner.untilIdle();
     expect(script.begun).toHaveLength(1);
