@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
-import { uptimeDays, type UptimeDay } from "../../inference/catalog/route-history.ts";
-import { dayMs } from "../../platform/kernel/clock.ts";
+import { uptimeDays } from "../../inference/catalog/route-history.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { modelByEncodedId } from "./models.ts";
 import {
@@ -13,56 +12,16 @@ import {
   subRoute,
   type Telling,
 } from "./sub-route.ts";
+import { uptimeFields, uptimeOf, uptimeShare } from "../insights/health.ts";
 
 const response = lazily(() =>
   z.object({
     object: z.literal("model.uptime"),
     model: z.string(),
     days: z.int(),
-    data: z.array(
-      z.object({
-        provider: z.string(),
-        uptime: z.number().nullable(),
-        buckets: z.array(
-          z.object({
-            date: z.iso.date(),
-            attempts: z.int(),
-            failures: z.int(),
-            uptime: z.number().nullable(),
-          }),
-        ),
-      }),
-    ),
+    data: z.array(z.object({ provider: z.string(), ...uptimeFields() })),
   }),
 );
-
-/**
- * Returns the share of attempts at which the provider was available, with four decimals; null
- * without attempts.
- */
-const uptimeOf = ({
-  attempts,
-  failures,
-}: Pick<UptimeDay, "attempts" | "failures">): number | null =>
-  attempts === 0 ? null : Math.round((1 - failures / attempts) * 10_000) / 10_000;
-
-function providerUptime(provider: string, days: readonly UptimeDay[]): object {
-  const total = { attempts: 0, failures: 0 };
-  for (const { attempts, failures } of days) {
-    total.attempts += attempts;
-    total.failures += failures;
-  }
-  return {
-    provider,
-    uptime: uptimeOf(total),
-    buckets: days.map(({ day, attempts, failures }) => ({
-      date: new Date(day * dayMs).toISOString().slice(0, 10),
-      attempts,
-      failures,
-      uptime: uptimeOf({ attempts, failures }),
-    })),
-  };
-}
 
 const uptime: Telling = async (model, { routeHistory }) => {
   const routes = routesOf(model);
@@ -74,7 +33,7 @@ const uptime: Telling = async (model, { routeHistory }) => {
     object: "model.uptime",
     model: model.id,
     days: uptimeDays,
-    data: [...history].map(([provider, days]) => providerUptime(provider, days)),
+    data: [...history].map(([provider, days]) => ({ provider, ...uptimeOf(days) })),
   };
 };
 
@@ -127,7 +86,7 @@ export const uptimeRoutes = [
         days: uptimeDays,
         data: lines
           .filter(({ model, attempts }) => attempts > 0 && listed.has(model))
-          .map((line) => ({ ...line, uptime: uptimeOf(line) })),
+          .map((line) => ({ ...line, uptime: uptimeShare(line.attempts, line.failures) })),
       });
     },
   }),

@@ -108,24 +108,45 @@ export const noticeObject = (notice: IncidentNotice): AnswerOf<typeof noticeSche
   })),
 });
 
+/** The uptime of a provider, as a whole and by day. */
+export const uptimeFields = lazily(() => ({
+  uptime: z.number().nullable(),
+  buckets: z.array(
+    z.object({
+      date: z.iso.date(),
+      attempts: z.int(),
+      failures: z.int(),
+      uptime: z.number().nullable(),
+    }),
+  ),
+}));
+
+/**
+ * Returns the share of attempts at which a provider was available, with four decimals; null without
+ * attempts.
+ */
+export const uptimeShare = (attempts: number, failures: number): number | null =>
+  attempts === 0 ? null : Math.round((1 - failures / attempts) * 10_000) / 10_000;
+
+/** Returns the uptime of a provider, as a whole and by day. */
+export const uptimeOf = (days: readonly UptimeDay[]) => ({
+  uptime: uptimeShare(
+    days.reduce((sum, { attempts }) => sum + attempts, 0),
+    days.reduce((sum, { failures }) => sum + failures, 0),
+  ),
+  buckets: days.map(({ day, attempts, failures }) => ({
+    date: new Date(day * dayMs).toISOString().slice(0, 10),
+    attempts,
+    failures,
+    uptime: uptimeShare(attempts, failures),
+  })),
+});
+
 const historySchema = lazily(() =>
   z.object({
     object: z.literal("health.history"),
     days: z.int(),
-    providers: z.array(
-      z.object({
-        id: z.string(),
-        uptime: z.number().nullable(),
-        buckets: z.array(
-          z.object({
-            date: z.iso.date(),
-            attempts: z.int(),
-            failures: z.int(),
-            uptime: z.number().nullable(),
-          }),
-        ),
-      }),
-    ),
+    providers: z.array(z.object({ id: z.string(), ...uptimeFields() })),
     incidents: z.array(incidentSchema()),
     notices: z.array(noticeSchema()).describe("Incidents that operators describe by hand."),
   }),
@@ -133,31 +154,6 @@ const historySchema = lazily(() =>
 
 /** Daily uptime and incidents, as the public endpoint and page show them. */
 export type HealthHistory = AnswerOf<typeof historySchema>;
-
-/**
- * Returns the share of attempts at which a provider was available, with four decimals; null without
- * attempts.
- */
-const uptimeOf = (attempts: number, failures: number): number | null =>
-  attempts === 0 ? null : Math.round((1 - failures / attempts) * 10_000) / 10_000;
-
-function providerHistory(
-  id: string,
-  days: readonly UptimeDay[],
-): HealthHistory["providers"][number] {
-  const attempts = days.reduce((sum, day) => sum + day.attempts, 0);
-  const failures = days.reduce((sum, day) => sum + day.failures, 0);
-  return {
-    id,
-    uptime: uptimeOf(attempts, failures),
-    buckets: days.map((day) => ({
-      date: new Date(day.day * dayMs).toISOString().slice(0, 10),
-      attempts: day.attempts,
-      failures: day.failures,
-      uptime: uptimeOf(day.attempts, day.failures),
-    })),
-  };
-}
 
 /** Returns the history of the last days. */
 export async function healthHistoryOf(
@@ -172,7 +168,7 @@ export async function healthHistoryOf(
     providers: [...providers]
       .filter(([id]) => insights.health.isPublic(id))
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([id, each]) => providerHistory(id, each)),
+      .map(([id, each]) => ({ id, ...uptimeOf(each) })),
     incidents: insights.health
       .incidents()
       .filter(({ endedMs }) => endedMs === undefined || endedMs >= sinceMs)
