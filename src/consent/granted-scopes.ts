@@ -1,31 +1,20 @@
 import { isScope, type Scope } from "../identity/keys/scopes.ts";
 
+const reading = [
+  "read:llm-keys",
+  "read:presets",
+  "read:credits",
+  "read:analytics",
+  "read:byok",
+  "read:hub",
+  "read:connections",
+  "inference",
+] as const;
+
 /** The consent bundles, as the contract names them ("Flows that mint credentials", 4). */
 export const bundles = {
-  read_only: [
-    "read:llm-keys",
-    "read:presets",
-    "read:credits",
-    "read:analytics",
-    "read:byok",
-    "read:hub",
-    "read:connections",
-    "inference",
-  ],
-  standard: [
-    "read:llm-keys",
-    "read:presets",
-    "read:credits",
-    "read:analytics",
-    "read:byok",
-    "read:hub",
-    "read:connections",
-    "inference",
-    "write:llm-keys",
-    "write:presets",
-    "write:hub",
-    "write:connections",
-  ],
+  read_only: reading,
+  standard: [...reading, "write:llm-keys", "write:presets", "write:hub", "write:connections"],
 } as const satisfies Record<string, readonly Scope[]>;
 
 /** The name of a consent bundle. */

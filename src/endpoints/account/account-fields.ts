@@ -46,6 +46,19 @@ export const placeFields = lazily(() => ({
     .describe("Cursor of the next page, to send as `cursor`; absent without `limit`."),
 }));
 
+/** The entries on a page of a list that is never answered whole, by default and at most. */
+export const entryPage = { usual: 50, most: 200 } as const;
+
+/** Returns the `limit` of such a list. Throws `bad_request`. */
+export function entryLimit(query: URLSearchParams): number {
+  const { usual, most } = entryPage;
+  const limit = Number(query.get("limit") ?? usual);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= most) return limit;
+  throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${most}.`, {
+    param: "limit",
+  });
+}
+
 interface PageQuery {
   limit?: string | undefined;
   cursor?: string | undefined;

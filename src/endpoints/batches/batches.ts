@@ -10,7 +10,7 @@ import { accountBodyBytesMax, workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { fileIdOf, noFile } from "../files/file-dialect.ts";
 import { batchInputBytesMax, fileAccess } from "../files/files.ts";
-import { badField, integerField, refuseRetention } from "../files/receive-form.ts";
+import { badField, integerField, refuseRetention, expirySchema } from "../files/receive-form.ts";
 import { batchIdOf, batchOf, batchSchema, noBatch, openaiBatch } from "./batch-objects.ts";
 
 /** The endpoints that lines may name: those that answer whole. */
@@ -69,9 +69,7 @@ const bodySchema = z.object({
     .nullable()
     .optional(),
   notify: notifySchema.optional(),
-  output_expires_after: z
-    .object({ anchor: z.literal("created_at"), seconds: z.int().min(3_600).max(2_592_000) })
-    .optional(),
+  output_expires_after: expirySchema.optional(),
 });
 
 /** Creates a batch. */

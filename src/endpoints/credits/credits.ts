@@ -9,7 +9,7 @@ import { dayMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { sumSixDecimals, usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf } from "../account/account-fields.ts";
+import { workspaceOf, entryLimit, entryPage } from "../account/account-fields.ts";
 
 const usd = z.number();
 
@@ -87,9 +87,6 @@ export const credits = defineEndpoint({
   },
 });
 
-const pageDefault = 50;
-const pageMax = 200;
-
 const entrySchema = lazily(() =>
   z
     .object({
@@ -161,14 +158,6 @@ function offsetIn(query: URLSearchParams): number {
   );
 }
 
-function limitIn(query: URLSearchParams): number {
-  const limit = Number(query.get("limit") ?? pageDefault);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= pageMax) return limit;
-  throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${pageMax}.`, {
-    param: "limit",
-  });
-}
-
 /** Lists the movements of the workspace's balance. */
 export const listCreditTransactions = defineEndpoint({
   method: "GET",
@@ -185,7 +174,9 @@ export const listCreditTransactions = defineEndpoint({
     limit: z
       .string()
       .optional()
-      .describe(`Number of entries on a page. Default ${pageDefault}, at most ${pageMax}.`),
+      .describe(
+        `Number of entries on a page. Default ${entryPage.usual}, at most ${entryPage.most}.`,
+      ),
     cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
     offset: z
       .string()
@@ -201,7 +192,7 @@ export const listCreditTransactions = defineEndpoint({
     }),
   encodeError: encodeContractError,
   async handle(context, { statements }: Pick<Dependencies, "statements">) {
-    const limit = limitIn(context.query);
+    const limit = entryLimit(context.query);
     const before = cursorIn(context.query);
     const askedOffset = offsetIn(context.query);
     const offset = before === undefined ? askedOffset : 0;

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { bodyPieces } from "../../http/uploads/body-pieces.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Files } from "../../files/open-files.ts";
@@ -101,6 +102,12 @@ const missingFile = (field: string): GatewayError =>
   new GatewayError("missing_required_fields", `${field}: is required. Send it as a form's file.`, {
     param: field,
   });
+
+/** When a file expires, as OpenAI's clients write it. */
+export const expirySchema = z.object({
+  anchor: z.literal("created_at"),
+  seconds: z.int().min(3_600).max(2_592_000),
+});
 
 /** Throws for a field of a form that is not what it has to be. */
 export const badField = (param: string, message: string): GatewayError =>

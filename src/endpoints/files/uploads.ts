@@ -11,7 +11,7 @@ import { accountBodyBytesMax, workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { cleanFilename, mimeTypeOf, openaiFile, quotaExceeded } from "./file-dialect.ts";
 import { batchInputBytesMax, fileAccess } from "./files.ts";
-import { badField, receiveForm, refuseRetention } from "./receive-form.ts";
+import { badField, receiveForm, refuseRetention, expirySchema } from "./receive-form.ts";
 
 /** The most bytes of a part, and of a whole upload (OpenAI). */
 const partBytesMax = 64 * 1024 * 1024;
@@ -55,9 +55,7 @@ const bodySchema = z.object({
   filename: z.string().min(1).max(1_000),
   mime_type: z.string().max(200),
   purpose: z.enum(filePurposes),
-  expires_after: z
-    .object({ anchor: z.literal("created_at"), seconds: z.int().min(3_600).max(2_592_000) })
-    .optional(),
+  expires_after: expirySchema.optional(),
 });
 
 /** Begins an upload in parts. */

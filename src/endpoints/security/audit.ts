@@ -10,10 +10,8 @@ import { checkBody } from "../../http/bodies/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { range } from "../insights/analytics-query.ts";
 import { csvHeaders, csvLine, type CsvValue } from "../insights/csv.ts";
-import { workspaceOf } from "../account/account-fields.ts";
+import { workspaceOf, entryLimit, entryPage } from "../account/account-fields.ts";
 
-const pageMax = 200;
-const pageDefault = 50;
 /** The most characters of an action or a target that is searched for. */
 const textCharactersMax = 500;
 
@@ -55,14 +53,6 @@ const entryObject = (entry: AuditEntry, paths: EndpointPaths): AnswerOf<typeof e
   outcome: outcomeOf(entry.status),
   status: entry.status,
 });
-
-function limitOf(text: string | null): number {
-  const limit = text === null ? pageDefault : Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= pageMax) return limit;
-  throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${pageMax}.`, {
-    param: "limit",
-  });
-}
 
 /** Returns the id of a parameter, checked against the form of such ids. */
 function idIn(
@@ -177,7 +167,9 @@ export const listAuditLog = defineEndpoint({
     limit: z
       .string()
       .optional()
-      .describe(`Number of entries on a page. Default ${pageDefault}, at most ${pageMax}.`),
+      .describe(
+        `Number of entries on a page. Default ${entryPage.usual}, at most ${entryPage.most}.`,
+      ),
     cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
     offset: z
       .string()
@@ -207,7 +199,7 @@ export const listAuditLog = defineEndpoint({
   encodeError: encodeContractError,
   async handle(context, deps: Pick<Dependencies, "security" | "endpointPaths">) {
     const { query } = context;
-    const limit = limitOf(query.get("limit"));
+    const limit = entryLimit(query);
     const wanted: AuditQuery = {
       workspaceId: workspaceOf(context).id,
       before: idIn(query, "cursor", /^aud_[0-9a-f]{32}$/),

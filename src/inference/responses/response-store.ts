@@ -276,17 +276,8 @@ type ResponseRow = Omit<ResponseTables["stored_responses"], "runs">;
 type ItemRow = ResponseTables["stored_response_items"];
 
 const responseColumns = [
-  "id",
-  "workspace_id",
-  "key_id",
-  "created_at_ms",
-  "completed_at_ms",
-  "status",
-  "model",
-  "background",
-  "previous_response_id",
+  ...headColumns,
   "size_bytes",
-  "record",
   "input_items",
   "request",
   "preset_id",
