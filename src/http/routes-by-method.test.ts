@@ -71,7 +71,7 @@ describe("routes of single methods", () => {
   ];
 
   test.each(asked)("%s reaches the handler that a route of every method would", async (path) => {
-    for (const method of ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+    for (const method of ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"]) {
       const [every, single] = await Promise.all(
         servers.map(async ({ port }) => {
           const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });

@@ -10,8 +10,10 @@ import type { ServedRequest } from "./served-request.ts";
  */
 export type RouteHandler = (request: ServedRequest) => Answer | Promise<Answer>;
 
+const routeMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+
 /** A method that a route can be for. */
-export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
+export type RouteMethod = (typeof routeMethods)[number];
 
 /** A handler of these methods alone; requests with others go to the fallback. */
 export interface MethodRoute {
@@ -26,17 +28,17 @@ export interface MethodRoute {
 export type CompiledRoutes = Readonly<Record<string, RouteHandler | MethodRoute>>;
 
 /**
- * Enters routes for every method where a request with another method would reach the route of
- * another path: `DELETE /responses/compact` is refused by that path, and not the response `compact`
- * deleted.
+ * Enters routes for every method that a route can be for where a request with another method would
+ * reach the route of another path: `DELETE /responses/compact` is refused by that path, and not the
+ * response `compact` deleted. No route is entered for any other method.
  */
 export function withEveryMethodWhereNeeded(
   routes: Readonly<Record<string, MethodRoute>>,
 ): CompiledRoutes {
-  const every: Record<string, RouteHandler> = {};
+  const every: Record<string, MethodRoute> = {};
   for (const path of pathsBesideOthers(Object.keys(routes))) {
     const route = routes[path];
-    if (route !== undefined) every[path] = route.handle;
+    if (route !== undefined) every[path] = { ...route, methods: routeMethods };
   }
   return { ...routes, ...every };
 }
