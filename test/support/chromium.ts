@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import { isNightly } from "./nightly.ts";
+import { countSeen, findFreshTexts, freshPart } from "./text-colours.ts";
 
 /** Debian's browsers; the first one that is here. The headless shell has no windows to draw. */
 const executablePath =
@@ -69,29 +71,41 @@ export async function startChromium(): Promise<OwnWindows> {
   };
 }
 
-const axeSource = readFileSync(
+/** The script of axe; a page that has it already is not given it again. */
+export const axeSource = readFileSync(
   createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
   "utf8",
 );
 
-/**
- * Returns the findings of axe on a page, of every rule or of those that are named, without those
- * that are left out: the rule, and where it is broken. What is not broken is not described either, which is most of a check's work.
- */
-export async function axeFindings(
-  page: Page,
-  rules?: readonly string[],
-  left: readonly string[] = [],
-): Promise<string[]> {
+const contrast = "color-contrast";
+
+/** Runs axe on a part of a page, by a script that gives it, with options. */
+async function runAxe(page: Page, part: string, options: object): Promise<string[]> {
   if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(axeSource);
-  const options = {
-    resultTypes: ["violations"],
-    rules: Object.fromEntries(left.map((rule) => [rule, { enabled: false }])),
-    ...(rules !== undefined && { runOnly: rules }),
-  };
-  const found: unknown = await page.evaluate(`axe.run(${JSON.stringify(options)}).then((results) =>
+  // What is not broken is not described either, which is most of a check's work.
+  const all = JSON.stringify({ resultTypes: ["violations"], ...options });
+  const found: unknown = await page.evaluate(`axe.run(${part}, ${all}).then((results) =>
     results.violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html).join(" | ")))`);
   return Array.isArray(found) ? found.map(String) : [`axe gave ${String(found)}`];
+}
+
+/**
+ * Returns what axe finds of the colours of texts: nightly of all, by day of those whose colours over
+ * the same grounds this process has not looked at a few times.
+ */
+export async function contrastFindings(page: Page): Promise<string[]> {
+  if (isNightly) return runAxe(page, "document", { runOnly: [contrast] });
+  const texts = await findFreshTexts(page);
+  if (texts.length === 0) return [];
+  const found = await runAxe(page, freshPart, { runOnly: [contrast] });
+  if (found.length === 0) countSeen(texts);
+  return found;
+}
+
+/** Returns the findings of axe on a page, of every rule but contrast where that is left out. */
+export async function axeFindings(page: Page, { withContrast = true } = {}): Promise<string[]> {
+  const found = await runAxe(page, "document", { rules: { [contrast]: { enabled: false } } });
+  return withContrast ? [...found, ...(await contrastFindings(page))] : found;
 }
 
 const grounds = `[document.documentElement, document.body]
@@ -116,7 +130,7 @@ export async function darkFindings(page: Page): Promise<string[]> {
   await turn(page, "dark");
   return (await page.evaluate(grounds)) === light
     ? ["the page stays light"]
-    : axeFindings(page, ["color-contrast"]);
+    : contrastFindings(page);
 }
 
 /** Returns by how many pixels a page extends beyond the right edge of the window. */

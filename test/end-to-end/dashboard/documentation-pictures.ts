@@ -7,7 +7,7 @@ import type { Person } from "./dashboard-scene.ts";
 
 const folder = resolve(import.meta.dirname, "../../../docs/pictures");
 /** With PICTURES=write the pictures of the documentation are written. */
-const isWriting = process.env["PICTURES"] === "write";
+export const isWriting = process.env["PICTURES"] === "write";
 
 /** A picture: its name, the path that it shows, and who looks at it. */
 type Picture = readonly [name: string, path: string, person: Person];

@@ -78,10 +78,22 @@ export const geometryScript = `(() => {
   return [...new Set(findings)];
 })()`;
 
-/** Returns what is wrong to the eye at each width, with the width before it. */
+/** Returns what is wrong to the eye at the size that the window has. */
+export async function lookedAt(page: Page): Promise<string[]> {
+  const { width = 0, height = 0 } = page.viewportSize() ?? {};
+  const found: unknown = await page.evaluate(geometryScript);
+  if (!Array.isArray(found)) return [];
+  return found
+    .map(String)
+    .filter((finding) => height > tallEnough || !finding.startsWith("begins in"))
+    .map((finding) => `${width}: ${finding}`);
+}
+
+/** Returns what is wrong to the eye at each size, and goes back to the size before where that is asked. */
 export async function geometryFindings(
   page: Page,
   looked: readonly (typeof sizes)[number][] = sizes,
+  comesBack = true,
 ): Promise<string[]> {
   const before = page.viewportSize();
   const findings: string[] = [];
@@ -90,13 +102,8 @@ export async function geometryFindings(
     await page.evaluate(
       "new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))",
     );
-    const found: unknown = await page.evaluate(geometryScript);
-    if (!Array.isArray(found)) continue;
-    const counted = found
-      .map(String)
-      .filter((finding) => size.height > tallEnough || !finding.startsWith("begins in"));
-    findings.push(...counted.map((finding) => `${size.width}: ${finding}`));
+    findings.push(...(await lookedAt(page)));
   }
-  if (before !== null) await page.setViewportSize(before);
+  if (before !== null && comesBack) await page.setViewportSize(before);
   return findings;
 }

@@ -1,4 +1,4 @@
-import type { Page, Route } from "playwright-core";
+import type { Page } from "playwright-core";
 
 /** The sum of all shifts of one load, whether the browser blames them on an input or not. */
 const shiftMax = 0.008;
@@ -69,64 +69,74 @@ export async function foundShifts(page: Page): Promise<Shift[]> {
   return shifts.reduce((sum, [value]) => sum + value, 0) < shiftMax ? [] : shifts;
 }
 
-/** Takes the next of the answers that wait, where there is one. */
-type Take = (waiting: Route[]) => Route | undefined | Promise<Route | undefined>;
-
-const sessionPath = "/api/v1/session";
-const isSession = (route: Route): boolean =>
-  new URL(route.request().url()).pathname === sessionPath;
-
 /**
- * In which order answers that wait are let through. A page hides all that it has until it knows who
- * is signed in: where that comes last, it is painted once and nothing that is seen can move.
+ * In which order answers that wait are let through, as the place of the next one in the page's
+ * `heldAnswers`. A page hides all that it has until it knows who is signed in: where that comes
+ * last, it is painted once and nothing that is seen can move.
  */
 export const orders = {
-  "the first first": (waiting) => waiting.shift(),
-  "the last first": (waiting) => {
-    const session = waiting.findIndex(isSession);
-    return session < 0 ? waiting.pop() : waiting.splice(session, 1)[0];
-  },
-  "the session last": (waiting) => waiting.pop(),
-} as const satisfies Record<string, Take>;
+  "the first first": "() => 0",
+  "the last first":
+    "(held) => held.findLastIndex((each) => isSession(each) || !held.some(isSession))",
+  "the session last": "(held) => held.length - 1",
+} as const;
+export type Order = keyof typeof orders;
 
 /**
- * Loads an address while each answer of the API waits until the one before it is painted, so that
- * what does not keep its place moves.
+ * Keeps back the answers of the API in each document of a page until they are let through. The
+ * page itself does it: a browser whose requests are taken by a test loads every script again.
  */
-export async function loadInOrder(page: Page, url: string, take: Take): Promise<void> {
-  const waiting: Route[] = [];
-  let arrived = Promise.withResolvers<void>();
-  let isOver = false;
-  const hold = async (route: Route): Promise<void> => {
-    if (isOver) return route.continue();
-    waiting.push(route);
-    arrived.resolve();
+export const holdAnswers = `
+  const fetchNow = globalThis.fetch;
+  globalThis.heldAnswers = [];
+  globalThis.fetch = async (...request) => {
+    const { pathname } = new URL(request[0]?.url ?? request[0], location.href);
+    const sent = fetchNow(...request);
+    if (heldAnswers === undefined || !pathname.startsWith("/api/")) return sent;
+    const { promise, resolve } = Promise.withResolvers();
+    heldAnswers.push({ pathname, letThrough: resolve, sent });
+    await promise;
+    return sent;
   };
-  await page.route(/\/api\//, hold);
-  await Promise.all([
-    page.waitForRequest((request) => new URL(request.url()).pathname === sessionPath),
-    page.goto(url, { waitUntil: "commit" }),
-  ]);
-  // It is among the first to be asked for: waiting for it keeps the order the same each time.
-  while (!waiting.some(isSession)) {
-    await arrived.promise;
-    arrived = Promise.withResolvers();
+`;
+
+/** Lets the answers through one by one, each once what it follows is painted; then all at once. */
+const letThrough = (order: Order, afterSession: string): string => `(async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const isSession = ({ pathname }) => pathname === "/api/v1/session";
+  const next = ${orders[order]};
+  const isThere = () => document.querySelector("h1")?.checkVisibility({ visibilityProperty: true }) === true &&
+    document.querySelector("[data-loading]") === null;
+  // The session is among the first to be asked for: waiting for it keeps the order the same each time.
+  while (!heldAnswers.some(isSession)) await frame();
+  for (let isOver = false; !isOver; ) {
+    await ${painted};
+    const [answer] = heldAnswers.splice(next(heldAnswers), heldAnswers.length === 0 ? 0 : 1);
+    if (answer !== undefined) {
+      const { sent, letThrough } = answer;
+      await sent.then((each) => each.clone().arrayBuffer()).catch(() => undefined);
+      letThrough();
+      await frame();
+      if (isSession(answer)) { ${afterSession} }
+    } else if (isThere()) isOver = true;
+    else await frame();
   }
-  const [heading, loading] = [page.locator("h1"), page.locator("[data-loading]")];
-  for (;;) {
-    arrived = Promise.withResolvers();
-    await page.evaluate(painted);
-    const next = await take(waiting);
-    if (next !== undefined) {
-      await next.fulfill({ response: await next.fetch() });
-      await (await next.request().response())?.finished();
-    } else if (!(await heading.isVisible())) {
-      await Promise.race([arrived.promise, heading.waitFor()]);
-    } else if ((await loading.count()) > 0) {
-      await Promise.race([arrived.promise, loading.first().waitFor({ state: "detached" })]);
-    } else break;
-  }
-  isOver = true;
-  for (const route of waiting) await route.continue();
-  await page.unrouteAll({ behavior: "wait" });
+  const rest = heldAnswers;
+  heldAnswers = undefined;
+  for (const { letThrough } of rest) letThrough();
+})()`;
+
+/**
+ * Loads an address in a page with `holdAnswers` while each answer of the API waits until the one
+ * before it is painted, so that what does not keep its place moves. May do more once it is known
+ * who is signed in.
+ */
+export async function loadInOrder(
+  page: Page,
+  url: string,
+  order: Order,
+  afterSession = "",
+): Promise<void> {
+  await page.goto(url, { waitUntil: "commit" });
+  await page.evaluate(letThrough(order, afterSession));
 }

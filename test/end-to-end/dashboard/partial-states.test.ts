@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)(
       "%s passes the layout checks at 3840 pixels",
       async (path) => {
         const screen = await scene.open("operator", path, "light", {
-          viewport: { width: 3840, height: 2160 },
+          viewport: { width: 3840, height: 900 },
         });
         await expectSound(screen);
         const widest = await screen.page.evaluate(

@@ -5,7 +5,7 @@ import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { chatStream } from "../../support/upstream/healthy-chat.ts";
 import { at, listAt } from "../api/at.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { expectSound, settled, tabTo, pick } from "./screen.ts";
+import { expectSound, expectSoundInEachLook, settled, tabTo, pick } from "./screen.ts";
 
 const pixel = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -93,33 +93,30 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await close();
   });
 
-  test.each(["light", "dark", "phone"] as const)(
-    "marks differing words of two responses, with the keyboard only, %s",
-    async (look) => {
-      scene.serving.script(chatStream({ text: ["The quick brown", " fox jumps."] }));
-      const screen = await scene.open("developer", "/playground", look);
-      const { page } = screen;
-      await page.getByRole("button", { name: "Compare with another model" }).click();
-      await choose(page, "acme/large", 1);
-      await choose(page, "sandbox/chat:free", 2);
-      await page.getByLabel("Message").fill("The quick red fox jumps.");
-      await page.getByRole("button", { name: "Send", exact: true }).click();
-      await page.getByRole("link", { name: "Open the record" }).nth(1).waitFor();
-      await tabTo(page, "Show the difference");
-      await page.keyboard.press("Enter");
-      const [first, second] = ["acme/large", "sandbox/chat:free"].map((model) =>
-        page.getByRole("region", { name: `Only in ${model} is marked` }),
-      );
-      await first?.locator("del").first().waitFor();
-      expect((await first?.locator("del").allInnerTexts())?.join(" ")).toContain("brown");
-      expect((await second?.locator("ins").allInnerTexts())?.join(" ")).toContain("red");
-      const unmarked = (await first?.locator("span").allInnerTexts())?.join("") ?? "";
-      for (const word of ["quick", "fox", "jumps"]) expect(unmarked).toContain(word);
-      expect(unmarked).not.toContain("brown");
-      await expectSound(screen);
-      await screen.close();
-    },
-  );
+  test("marks differing words of two responses, with the keyboard only", async () => {
+    scene.serving.script(chatStream({ text: ["The quick brown", " fox jumps."] }));
+    const screen = await scene.open("developer", "/playground");
+    const { page } = screen;
+    await page.getByRole("button", { name: "Compare with another model" }).click();
+    await choose(page, "acme/large", 1);
+    await choose(page, "sandbox/chat:free", 2);
+    await page.getByLabel("Message").fill("The quick red fox jumps.");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByRole("link", { name: "Open the record" }).nth(1).waitFor();
+    await tabTo(page, "Show the difference");
+    await page.keyboard.press("Enter");
+    const [first, second] = ["acme/large", "sandbox/chat:free"].map((model) =>
+      page.getByRole("region", { name: `Only in ${model} is marked` }),
+    );
+    await first?.locator("del").first().waitFor();
+    expect((await first?.locator("del").allInnerTexts())?.join(" ")).toContain("brown");
+    expect((await second?.locator("ins").allInnerTexts())?.join(" ")).toContain("red");
+    const unmarked = (await first?.locator("span").allInnerTexts())?.join("") ?? "";
+    for (const word of ["quick", "fox", "jumps"]) expect(unmarked).toContain(word);
+    expect(unmarked).not.toContain("brown");
+    await expectSoundInEachLook(screen);
+    await screen.close();
+  });
 
   test("sends images, tools, a response format, parameters and provider rules", async () => {
     const { page, close } = await scene.open("developer", "/playground");

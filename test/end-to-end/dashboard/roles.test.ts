@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasChromium, missingChromium } from "../../support/chromium.ts";
+import { json } from "../../support/upstream/steps.ts";
 import { textAt } from "../api/at.ts";
 import { startWebhook } from "../api/receivers.ts";
 import {
@@ -11,14 +12,61 @@ import {
   type DashboardScene,
   type Person,
 } from "./dashboard-scene.ts";
+import { screens } from "./every-screen.ts";
 import { settled } from "./screen.ts";
 
 const payload = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
+
+/** Stores a hostile text in names, prompts, apps, agents, models and errors. */
+async function plant(scene: DashboardScene): Promise<void> {
+  await scene.ask("owner", "PATCH", "/session", { name: payload });
+  await scene.ask("owner", "PATCH", `/workspaces/${scene.workspaceId}`, { name: payload });
+  await scene.ask("owner", "POST", "/keys", { name: payload });
+  const prompt = {
+    title: payload,
+    description: payload,
+    body: payload,
+    category: "x",
+    visibility: "public",
+  };
+  await scene.ask("owner", "POST", "/prompts", prompt);
+  await scene.ask("owner", "POST", "/presets", {
+    slug: "evil",
+    name: payload,
+    config: { model: "acme/large" },
+  });
+  const headers = {
+    "x-title": payload,
+    "http-referer": "javascript:window.hacked=1",
+    "user-agent": payload,
+  };
+  await (
+    await scene.chat(
+      { model: "sandbox/chat:free", messages: [{ role: "user", content: payload }] },
+      headers,
+    )
+  ).text();
+  await (
+    await scene.chat({ model: payload, messages: [{ role: "user", content: "Hi" }] }, headers)
+  ).text();
+  scene.failing.script(json({ error: { message: payload, type: payload } }, { status: 500 }));
+  await (
+    await scene.chat(
+      { model: "broken/small", messages: [{ role: "user", content: "Hi" }] },
+      headers,
+    )
+  ).text();
+}
+
+/** Whether a stored text was executed on a page, and how often it is an element of it. */
+const harm = "[window.hacked, document.querySelectorAll('img[src=x]').length]";
+const harmless = [undefined, 0];
 
 describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
   let scene: DashboardScene;
   beforeAll(async () => {
     scene = await startDashboardScene(undefined, { runsOn: true });
+    await plant(scene);
   }, 600_000);
   afterAll(() => scene.stop());
 
@@ -43,8 +91,15 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     ["/operator?group=people", "Block", ["operator"]],
     ["/operator?group=providers", "Test all now", ["operator"]],
   ];
+  /** Screens of which only the operator sees more than the one that `actions` has. */
+  const furtherOf = (person: Person): readonly string[] =>
+    person === "operator" ? ["/operator?group=errors", "/hub?group=reviews"] : [];
+  /** Whether `screens.test.ts` opens a screen as the same person, where nothing may be refused. */
+  const isOpenedElsewhere = (path: string, person: Person): boolean =>
+    screens.some((each) => each[0] === path && each[1] === person) &&
+    !actions.some(([each]) => each === path);
   test.each(everybody)(
-    "the %s can load every screen in the navigation without a forbidden request, and sees exactly the actions that the role allows",
+    "the %s loads every screen of the navigation without a forbidden request or a stored script, and sees the actions of the role",
     async (person) => {
       const { page, problems, follow, close } = await scene.open(person, "");
       const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
@@ -53,9 +108,12 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
       expect(hrefs.includes("/dashboard/operator")).toBe(person === "operator");
       const linked = hrefs.map((href) => String(href).replace("/dashboard", ""));
       const shown: [string, string, boolean][] = [];
-      for (const path of new Set([...linked, ...actions.map(([each]) => each)])) {
+      const paths = [...linked, ...actions.map(([each]) => each), ...furtherOf(person)];
+      for (const path of new Set(paths)) {
+        if (isOpenedElsewhere(path, person)) continue;
         await follow(path);
         if (linked.includes(path)) expect([path, problems]).toEqual([path, []]);
+        expect([path, await page.evaluate(harm)]).toEqual([path, harmless]);
         if (path.startsWith("/activity?")) {
           const rows = page.getByRole("table").last().locator("tbody tr");
           await rows.first().getByRole("button").click();
@@ -81,61 +139,9 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     await close();
   });
 
-  test("stored texts are never executed on any screen: names, prompts, apps, agents, models, errors", async () => {
-    await scene.ask("owner", "PATCH", "/session", { name: payload });
-    await scene.ask("owner", "PATCH", `/workspaces/${scene.workspaceId}`, { name: payload });
-    await scene.ask("owner", "POST", "/keys", { name: payload });
-    const prompt = {
-      title: payload,
-      description: payload,
-      body: payload,
-      category: "x",
-      visibility: "public",
-    };
-    await scene.ask("owner", "POST", "/prompts", prompt);
-    await scene.ask("owner", "POST", "/presets", {
-      slug: "evil",
-      name: payload,
-      config: { model: "acme/large" },
-    });
-    const headers = {
-      "x-title": payload,
-      "http-referer": "javascript:window.hacked=1",
-      "user-agent": payload,
-    };
-    await (
-      await scene.chat(
-        { model: "sandbox/chat:free", messages: [{ role: "user", content: payload }] },
-        headers,
-      )
-    ).text();
-    await (
-      await scene.chat({ model: payload, messages: [{ role: "user", content: "Hi" }] }, headers)
-    ).text();
-    const { json } = await import("../../support/upstream/steps.ts");
-    scene.failing.script(json({ error: { message: payload, type: payload } }, { status: 500 }));
-    await (
-      await scene.chat(
-        { model: "broken/small", messages: [{ role: "user", content: "Hi" }] },
-        headers,
-      )
-    ).text();
-    const screen = await scene.open("operator", "");
+  test("stored texts are shown as text, in lists and in the drawer of a request", async () => {
+    const screen = await scene.open("operator", "/keys");
     const { page } = screen;
-    const sections = ["workspaces", "people", "providers", "errors"].map(
-      (group) => `/operator?group=${group}`,
-    );
-    const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
-    const hrefs = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
-    const paths = hrefs.map((href) => String(href).replace("/dashboard", ""));
-    for (const path of [...paths, ...sections, "/hub?group=reviews"]) {
-      await screen.follow(path);
-      const found = await page.evaluate(
-        "[window.hacked, document.querySelectorAll('img[src=x]').length]",
-      );
-      expect([path, found]).toEqual([path, [undefined, 0]]);
-    }
-    await screen.follow("/keys");
     expect(await page.getByRole("table").getByText(payload).first().isVisible()).toBe(true);
     await screen.follow("/activity");
     for (const row of (await page.getByRole("table").last().locator("tbody tr").all()).slice(
@@ -144,9 +150,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     )) {
       await row.getByRole("button").first().click();
       await page.getByRole("heading", { name: "Why it cost this" }).waitFor();
-      expect(
-        await page.evaluate("[window.hacked, document.querySelectorAll('img[src=x]').length]"),
-      ).toEqual([undefined, 0]);
+      expect(await page.evaluate(harm)).toEqual(harmless);
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
     }
@@ -253,9 +257,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     await store();
     const { page, close } = await scene.open("owner", path);
     await page.locator("main, [role=dialog]").getByText(payload).first().waitFor();
-    expect(
-      await page.evaluate("[window.hacked, document.querySelectorAll('img[src=x]').length]"),
-    ).toEqual([undefined, 0]);
+    expect(await page.evaluate(harm)).toEqual(harmless);
     await close();
   });
 
@@ -270,9 +272,7 @@ describe.skipIf(!hasChromium)(`screens and roles${missingChromium}`, () => {
     await page.getByLabel("Kept conversations").selectOption({ label: payload });
     await page.getByRole("heading", { name: payload }).waitFor();
     expect(await page.locator("main").getByText(payload).count()).toBeGreaterThan(2);
-    expect(
-      await page.evaluate("[window.hacked, document.querySelectorAll('img[src=x]').length]"),
-    ).toEqual([undefined, 0]);
+    expect(await page.evaluate(harm)).toEqual(harmless);
     await close();
   });
 

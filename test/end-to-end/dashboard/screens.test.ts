@@ -1,7 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { darkFindings, hasChromium, missingChromium, turn } from "../../support/chromium.ts";
+import {
+  axeSource,
+  darkFindings,
+  hasChromium,
+  missingChromium,
+  turn,
+} from "../../support/chromium.ts";
 import { isNightly } from "../../support/nightly.ts";
 import { chatStream } from "../../support/upstream/healthy-chat.ts";
 import { listAt, textAt } from "../api/at.ts";
@@ -14,6 +20,7 @@ import {
 import {
   expectPicture,
   furtherPictures,
+  isWriting,
   missedPictures,
   picturedAnswer,
   pictureOf,
@@ -21,8 +28,8 @@ import {
   steps,
 } from "./documentation-pictures.ts";
 import { screens } from "./every-screen.ts";
-import { geometryFindings, sizes } from "./geometry.ts";
-import { foundShifts, loadInOrder, orders, painted, watchShifts } from "./layout-shift.ts";
+import { geometryFindings, lookedAt, sizes } from "./geometry.ts";
+import { foundShifts, holdAnswers, loadInOrder, painted, watchShifts } from "./layout-shift.ts";
 import { expectSound, openScreen, screenIn, settled, type Screen } from "./screen.ts";
 
 /**
@@ -54,16 +61,21 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   });
 
   /**
-   * The window of a person at a look, in which screens are opened one after another; it watches what
-   * moves.
+   * The window of a person at a look, in which screens are opened one after another, where scripts
+   * are run before those of the page.
    */
   const windows = new Map<string, Screen>();
-  const windowOf = async (of: DashboardScene, person: Person, look: Look): Promise<Screen> => {
-    const key = `${of.origin} ${person} ${look}`;
+  const windowOf = async (
+    of: DashboardScene,
+    person: Person,
+    look: Look,
+    scripts: readonly string[] = [],
+  ): Promise<Screen> => {
+    const key = [of.origin, person, look, ...scripts].join(" ");
     const known = windows.get(key);
     if (known !== undefined) return known;
     const context = await of.window(person, look);
-    await context.addInitScript(watchShifts);
+    for (const script of scripts) await context.addInitScript(script);
     const screen = screenIn(await context.newPage(), () => context.close());
     windows.set(key, screen);
     return screen;
@@ -85,11 +97,14 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   };
 
   /**
-   * The sizes at which a screen is looked at: by day every second one, in turns, so that of two
-   * neighbouring screens one is seen at each. Those of an empty workspace take the others.
+   * The sizes at which a screen is looked at: by day every third one, in turns, so that of three
+   * neighbouring screens one is seen at each. Those of an empty workspace take the next ones.
    */
   const sizesOf = (place: number): readonly (typeof sizes)[number][] =>
-    sizes.filter((_, each) => isNightly || (each + place) % 2 === 0);
+    sizes.filter((_, each) => isNightly || (each + place) % 3 === 0);
+  /** The looks in which a picture is compared: by day one, in turns. */
+  const isCompared = (look: "light" | "dark", place: number): boolean =>
+    isNightly || isWriting || (look === "light") === (place % 2 === 0);
 
   test.each(screens.map(([path, person], place) => [path, person, place] as const))(
     "%s for the %s, over thousands of requests, light and dark, passes all layout checks and matches its screenshots",
@@ -97,10 +112,15 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
       const screen = await lead(person, path);
       const { page } = screen;
       const name = pictureOf(path, person);
-      if (name !== undefined) await expectPicture(`${name}-light`, page);
+      const compare = async (look: "light" | "dark"): Promise<void> => {
+        if (name !== undefined && isCompared(look, place))
+          await expectPicture(`${name}-${look}`, page);
+      };
+      await compare("light");
       await expectSound(screen);
       expect(await darkFindings(page)).toEqual([]);
-      if (name !== undefined) await expectPicture(`${name}-dark`, page);
+      await compare("dark");
+      expect(await lookedAt(page)).toEqual([]);
       expect(await geometryFindings(page, sizesOf(place))).toEqual([]);
     },
   );
@@ -148,6 +168,8 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     }
   });
 
+  /** What a window needs whose answers are kept back, where what moves is watched, and for axe. */
+  const held = [watchShifts, holdAnswers, axeSource];
   /** The scripts of each screen, by its path: those of the document that loaded it. */
   const scriptsByScreen = new Map<string, Screen["scripts"]>();
   // Answers that come in the other order move what has no place of its own. By day a phone is loaded
@@ -163,14 +185,15 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   test.each(loads)(
     "%s for the %s, loaded %s, stays in place with %s, and passes all layout checks",
     async (path, person, look, order) => {
-      const screen = await windowOf(scene, person, look);
+      const screen = await windowOf(scene, person, look, held);
       const { page } = screen;
       screen.problems.length = 0;
       screen.scripts.clear();
-      await loadInOrder(page, `${scene.origin}/dashboard${path}`, orders[order]);
+      await loadInOrder(page, `${scene.origin}/dashboard${path}`, order);
       await settled(page);
       expect(await foundShifts(page)).toEqual([]);
       scriptsByScreen.set(path, new Map(screen.scripts));
+      expect(await lookedAt(page)).toEqual([]);
       // Colours are those of the desktop, which has all but what an empty list says.
       const isSeen = !isNightly && (await page.locator("main [class^=empty]").count()) === 0;
       await expectSound(screen, { withContrast: !isSeen });
@@ -179,8 +202,8 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   );
 
   test("content inserted above visible content is measured", async () => {
-    const { page } = await windowOf(scene, "owner", "phone");
-    await loadInOrder(page, `${scene.origin}/dashboard/security`, orders["the last first"]);
+    const { page } = await windowOf(scene, "owner", "phone", held);
+    await loadInOrder(page, `${scene.origin}/dashboard/security`, "the last first");
     expect(await foundShifts(page)).toEqual([]);
     await page.evaluate(
       "document.querySelector('main').prepend(Object.assign(document.createElement('p'), { textContent: 'late' }))",
@@ -189,20 +212,11 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
   });
 
   test("a notice that comes while a part below it is loading is measured", async () => {
-    const { page } = await windowOf(scene, "owner", "phone");
-    let isLate = false;
-    await loadInOrder(page, `${scene.origin}/dashboard/security`, async (waiting) => {
-      const next = orders["the last first"](waiting);
-      // The session comes first; the page is seen once it has come.
-      if (next?.request().url().endsWith("/session") === true || isLate) return next;
-      isLate = true;
-      await page.locator("main h1").waitFor();
-      await page.evaluate(painted);
-      await page.evaluate(
-        "document.querySelector('main h1').parentElement.after(Object.assign(document.createElement('p'), { textContent: 'late' }))",
-      );
-      return next;
-    });
+    const { page } = await windowOf(scene, "owner", "phone", held);
+    const late = `
+      await ${painted};
+      document.querySelector("main h1").parentElement.after(Object.assign(document.createElement("p"), { textContent: "late" }));`;
+    await loadInOrder(page, `${scene.origin}/dashboard/security`, "the last first", late);
     expect(await foundShifts(page)).not.toEqual([]);
   });
 
@@ -218,7 +232,7 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     for (const [index, [path, person]] of screens.entries()) {
       if (person === "operator") continue;
       await screen.follow(path);
-      const found = await geometryFindings(screen.page, sizesOf(index + 1));
+      const found = await geometryFindings(screen.page, sizesOf(index + 1), false);
       findings.push(...found.map((finding) => `${path}: ${finding}`));
     }
     expect(findings).toEqual([]);
