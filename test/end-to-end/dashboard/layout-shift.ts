@@ -74,7 +74,7 @@ export async function foundShifts(page: Page): Promise<Shift[]> {
  * `heldAnswers`. A page hides all that it has until it knows who is signed in: where that comes
  * last, it is painted once and nothing that is seen can move.
  */
-export const orders = {
+const orders = {
   "the first first": "() => 0",
   "the last first":
     "(held) => held.findLastIndex((each) => isSession(each) || !held.some(isSession))",
