@@ -75,6 +75,14 @@ export interface ErrorContext {
   traceId: string;
 }
 
+/** The content of a stream that fails before its first event, beside the error. */
+export interface FailedStreamContext extends ErrorContext {
+  /** The model as the client named it. */
+  model: string;
+  nowSeconds: number;
+  requestBody: Readonly<Record<string, unknown>>;
+}
+
 /** The side of a wire format that faces clients. */
 export interface ClientDialect {
   id: DialectId;
@@ -121,7 +129,7 @@ export interface ClientDialect {
   /**
    * Returns the SSE frames that end a stream in failure, for a stream whose encoder is not at hand.
    */
-  encodeStreamError(error: GatewayError, context: ErrorContext): string[];
+  encodeStreamError(error: GatewayError, context: FailedStreamContext): string[];
 }
 
 /** A dialect's bounds on the output cap of a request. */

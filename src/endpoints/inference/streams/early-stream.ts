@@ -1,4 +1,5 @@
 import type { RequestContext } from "../../../access/define-endpoint.ts";
+import { asGatewayError } from "../../../http/error-envelope.ts";
 import { type Answer, eventStreamHeaders, Reply } from "../../../http/reply.ts";
 import type { ClientDialect } from "../../../inference/dialects/dialect.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
@@ -14,7 +15,10 @@ import type { Dependencies } from "../../dependencies.ts";
 interface EarlyStream {
   call: ChatCall;
   dialect: ClientDialect;
-  inference: Pick<Dependencies["inference"], "keepAlive" | "keepaliveBeforeContentMs" | "observer">;
+  inference: Pick<
+    Dependencies["inference"],
+    "clock" | "keepAlive" | "keepaliveBeforeContentMs" | "observer"
+  >;
 }
 
 /**
@@ -49,12 +53,16 @@ export function withEarlyStream(
 
 /** Returns the frames of a failure. Errors of the gateway itself are shown without their text. */
 function errorText(error: unknown, { call, dialect, inference }: EarlyStream): string {
-  const isKnown = error instanceof GatewayError;
-  if (!isKnown) inference.observer.earlyStreamFailed(error, call.generationId);
-  const shown = isKnown
-    ? error
-    : new GatewayError("internal_server_error", "The gateway failed on this request.");
-  return dialect.encodeStreamError(shown, { traceId: call.traceId }).join("");
+  const { traceId, generationId, body } = call;
+  if (!(error instanceof GatewayError)) inference.observer.earlyStreamFailed(error, generationId);
+  return dialect
+    .encodeStreamError(asGatewayError(error), {
+      traceId,
+      model: String(body["model"]),
+      nowSeconds: Math.floor(inference.clock.nowMs() / 1000),
+      requestBody: body,
+    })
+    .join("");
 }
 
 interface EarlyFramesOptions {

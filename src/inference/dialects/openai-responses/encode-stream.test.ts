@@ -407,14 +407,26 @@ describe("the end of a stream", () => {
   ] as const;
   test.each(codes)("maps the code %s to %s, also before the first event", (code, wire) => {
     const told = eventsOf(
-      openaiResponses.encodeStreamError(new GatewayError(code, "No."), { traceId: "0".repeat(32) }),
+      openaiResponses.encodeStreamError(new GatewayError(code, "No."), {
+        traceId: "0".repeat(32),
+        model: "acme/small",
+        nowSeconds: 7,
+        requestBody: { metadata: { a: "b" } },
+      }),
     );
+    const facts = { id: `resp_${"0".repeat(32)}`, created_at: 7, model: "acme/small" };
+    const response = { ...facts, metadata: { a: "b" } };
     expect(told).toMatchObject([
-      { type: "error", code: wire, sequence_number: 0, error: { code } },
+      {
+        type: "response.created",
+        sequence_number: 0,
+        response: { ...response, status: "in_progress" },
+      },
+      { type: "error", code: wire, sequence_number: 1, error: { code } },
       {
         type: "response.failed",
-        sequence_number: 1,
-        response: { id: `resp_${"0".repeat(32)}`, status: "failed", error: { code: wire } },
+        sequence_number: 2,
+        response: { ...response, status: "failed", error: { code: wire } },
       },
     ]);
   });

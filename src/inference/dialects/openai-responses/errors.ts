@@ -1,7 +1,7 @@
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ReportedError } from "../../canonical/response.ts";
-import type { ErrorContext } from "../dialect.ts";
+import type { ErrorContext, FailedStreamContext } from "../dialect.ts";
 import { errorBody, errorMessage, readErrorBody, reportError } from "../errors.ts";
 import { asObject } from "../shared/wire-fields.ts";
 import { responseRecord } from "./answer-fields.ts";
@@ -114,11 +114,14 @@ export function failureFrames(error: ReportedError, stream: FailingStream): stri
   ];
 }
 
-/** Returns the frames that end a stream of which nothing was sent yet. */
-export const encodeStreamError = (error: GatewayError, context: ErrorContext): string[] =>
-  failureFrames(reportError(error, context), {
-    id: `resp_${context.traceId}`,
-    model: "",
-    createdAtSeconds: 0,
-    sequenceNumber: 0,
-  });
+/** Returns the frames of a stream that fails before its first event. */
+export function encodeStreamError(error: GatewayError, context: FailedStreamContext): string[] {
+  const { traceId, model, nowSeconds: createdAtSeconds, requestBody } = context;
+  const facts = { id: `resp_${traceId}`, model, createdAtSeconds };
+  // Clients ignore a response until they have received its creation.
+  const created = responseRecord({ ...facts, output: [] }, { requestBody });
+  return [
+    eventFrame("response.created", { response: created, sequence_number: 0 }),
+    ...failureFrames(reportError(error, context), { ...facts, requestBody, sequenceNumber: 1 }),
+  ];
+}
