@@ -340,10 +340,10 @@ export const countModels = defineEndpoint<Pick<Dependencies, "inference">>({
         .describe("Copy of the count."),
     }),
   handle(context, deps) {
-    const count = countListed(
-      deps.inference.catalog(),
-      isListedFor(deps, { kind: "anonymous", address: "" }),
-    );
+    const catalog = deps.inference.catalog();
+    const isListed = isListedFor(deps, { kind: "anonymous", address: "" });
+    const named = namedModels(catalog).filter(isListed);
+    const count = countListed(catalog, isListed) + named.length;
     return context.json({ count, data: { count } });
   },
 });

@@ -229,7 +229,9 @@ describe.each(engines)("aliases of a workspace on %s", (_, freshUrl) => {
       expect(JSON.stringify(await ask(path, testLlmKey, headers))).toContain("listed");
       expect(JSON.stringify(await ask(path, strangersLlmKey, headers))).not.toContain("listed");
     }
-    expect(JSON.stringify(await ask("/v1/models"))).not.toContain("listed");
+    const anyone = await ask("/v1/models");
+    expect(JSON.stringify(anyone)).not.toContain("listed");
+    expect(await ask("/v1/models/count")).toMatchObject({ count: listAt(anyone, "data").length });
     expect(JSON.stringify(await ask("/v1/models", strangersLlmKey))).not.toContain("listed");
   });
 
