@@ -14,6 +14,7 @@ import {
   storesOn,
 } from "../../../test/support/stored-responses.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { StorageUnavailableError } from "../../platform/storage/storage-error.ts";
 import { BackgroundRunner, type BackgroundRunnerOptions } from "./background-runner.ts";
 
 const id = responseId(1);
@@ -280,17 +281,19 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
     });
   });
 
-  test("retries the final write if the database refuses it", async () => {
+  test.each([
+    ["refuses it", 2, new Error("refused")],
+    ["is away, however long", 100, new StorageUnavailableError("away")],
+  ])("retries the final write if the database %s", async (_, times, failure) => {
     const { jobs } = stores.current();
     const settle = jobs.settle.bind(jobs);
-    let refusals = 2;
-    jobs.settle = (...given) =>
-      refusals-- > 0 ? Promise.reject(new Error("the database is away")) : settle(...given);
+    let refusals = times;
+    jobs.settle = (...given) => (refusals-- > 0 ? Promise.reject(failure) : settle(...given));
     const { runner, script, errors } = runnerOn(stores.current(), { retryEveryMs: 1 });
     await runner.submit(queuedJob(id));
     (await script.nth(1)).complete();
     await runner.untilIdle();
     expect(await find()).toMatchObject({ status: "completed" });
-    expect(errors).toHaveLength(2);
+    expect(errors).toHaveLength(times);
   });
 });

@@ -27,7 +27,8 @@ const storeEveryMs = 250;
 const stopPatienceMs = 2_000;
 
 /**
- * Milliseconds between attempts, and the most attempts, of a write that decides a job's outcome.
+ * Milliseconds between attempts of a write that decides a job's outcome, and the most attempts of one
+ * that the database refuses.
  */
 const retry = { everyMs: 1_000, triesMax: 60 };
 
@@ -78,7 +79,8 @@ export class BackgroundRunner {
    * beginning.
    */
   async start(): Promise<void> {
-    for (const id of await this.options.jobs.recover()) if (!this.active.has(id)) this.enqueue(id);
+    const isActive = (id: string): boolean => this.active.has(id);
+    for (const id of await this.options.jobs.recover(isActive)) if (!isActive(id)) this.enqueue(id);
   }
 
   /** Stores a queued response and runs it when its turn comes. Resolves when it is durable. */
@@ -188,8 +190,7 @@ export class BackgroundRunner {
       } catch (error) {
         if (!isOutage(error) || job.log.nextSequenceNumber > 0 || job.signal.aborted) throw error;
         this.options.onError(error);
-        await this.insist(() => this.options.jobs.requeue(job.id));
-        if (this.draining) return false;
+        if (!(await this.hasReturned(job)) || this.draining) return false;
         await this.pause();
       }
     }
@@ -207,14 +208,31 @@ export class BackgroundRunner {
     );
   }
 
+  /** Takes a job: it has not begun, so that an outage fails nothing of it. */
+  private taken(job: ActiveJob): Promise<StoredJob | undefined> {
+    return this.patiently(job, () => this.options.jobs.take(job.id));
+  }
+
+  /** Returns a job to the queue. Resolves with false where it is left to the next process. */
+  private async hasReturned(job: ActiveJob): Promise<boolean> {
+    const returned = await this.patiently(job, async () => {
+      await this.options.jobs.requeue(job.id);
+      return true;
+    });
+    return returned === true;
+  }
+
   /**
-   * Takes a job. As long as the database or the shared state is away, the job waits in the queue: it
-   * has not begun, so that nothing of it has failed.
+   * Retries work on a job that waits for as long as the database or the shared state is away;
+   * undefined where the job is stopped or left to the next process meanwhile.
    */
-  private async taken(job: ActiveJob): Promise<StoredJob | undefined> {
+  private async patiently<Result>(
+    job: ActiveJob,
+    work: () => Promise<Result>,
+  ): Promise<Result | undefined> {
     for (;;) {
       try {
-        return await this.options.jobs.take(job.id);
+        return await work();
       } catch (error) {
         if (this.draining || job.signal.aborted) return undefined;
         this.options.onError(error);
@@ -279,13 +297,13 @@ export class BackgroundRunner {
     job.log.markEndStored();
   }
 
-  /** Retries a write that has to succeed eventually, even through an outage of the database. */
+  /** Retries a write that has to succeed eventually, however long the database is away. */
   private async insist<Result>(write: () => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries += 1) {
       try {
         return await write();
       } catch (error) {
-        if (this.stopping || tries === retry.triesMax) throw error;
+        if (this.stopping || (tries >= retry.triesMax && !isOutage(error))) throw error;
         this.options.onError(error);
         await this.pause();
       }

@@ -201,6 +201,23 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(await find()).toMatchObject({ status: "failed" });
   });
 
+  test("a job that finds the database away is run again, however long it is away", async () => {
+    const { jobs } = stores.current();
+    const requeue = jobs.requeue.bind(jobs);
+    let refusals = 0;
+    jobs.requeue = (returned) => {
+      refusals += 1;
+      if (refusals <= 100) return Promise.reject(new StorageUnavailableError("away"));
+      return requeue(returned);
+    };
+    const { runner, script } = runnerOn(stores.current(), { retryEveryMs: 1 });
+    await runner.submit(queuedJob(id));
+    (await script.nth(1)).reject(new StorageUnavailableError("away"));
+    (await script.nth(2)).complete();
+    await runner.untilIdle();
+    expect(await find()).toMatchObject({ status: "completed" });
+  });
+
   test("leaves a job that cannot be taken to the next process", async () => {
     const { jobs } = stores.current();
     const asked = Promise.withResolvers<void>();

@@ -95,9 +95,10 @@ export class JobStore {
 
   /**
    * Resets what an earlier process left unfinished, without its events, and returns the ids of all
-   * queued jobs, oldest first.
+   * queued jobs, oldest first. Jobs that run in this process (`runsHere`) are not left, even where
+   * their lease has expired while the shared state was away.
    */
-  async recover(): Promise<string[]> {
+  async recover(runsHere: (id: string) => boolean = () => false): Promise<string[]> {
     const jobs = await this.database
       .selectFrom("stored_responses")
       .select(["id", "status"])
@@ -107,7 +108,7 @@ export class JobStore {
     const open: string[] = [];
     for (const { id, status } of jobs) {
       if (status === "in_progress") {
-        if (!(await this.isLeftBehind(id))) continue;
+        if (runsHere(id) || !(await this.isLeftBehind(id))) continue;
         await this.requeue(id);
       }
       open.push(id);

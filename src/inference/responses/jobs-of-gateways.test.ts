@@ -35,6 +35,8 @@ describe.each(engines)("background jobs of two gateways on %s", (engine) => {
     expect(await other.take(running)).toBeUndefined();
     expect([await other.recover(), await one.recover()]).toEqual([[queued], [queued]]);
     holders.clear();
+    // Its gateway still runs it, though its lease is gone.
+    expect(await one.recover((id) => id === running)).toEqual([queued]);
     expect(await other.recover()).toEqual([running, queued]);
     expect([await other.take(running), await one.take(running)]).toMatchObject([
       { keyId: "key_a" },
