@@ -225,9 +225,10 @@ export class Supervisor {
     const gateways = [...this.gateways.values()];
     await Promise.all(gateways.map(({ child }) => child.exited));
     clearTimeout(timer);
-    // The signal itself ends a process that had nothing to finish yet.
+    // The signal itself, or the terminal's, ends a process that had nothing to finish yet.
     const failed = gateways.find(
-      ({ child }) => child.exitCode !== 0 && child.signalCode !== "SIGTERM",
+      ({ child: { exitCode, signalCode } }) =>
+        exitCode !== 0 && signalCode !== "SIGTERM" && signalCode !== "SIGINT",
     );
     this.ended.resolve(failed === undefined ? 0 : 1);
   }
