@@ -26,10 +26,13 @@ const repeatable: ReadonlySet<string> = new Set(["resource"]);
 /** Returns the fields of a form. Throws `bad_request` for a repeated one (RFC 6749, section 3.2). */
 function formFields(text: string): Record<string, string> {
   const form = new URLSearchParams(text);
-  const names = [...form.keys()];
-  const twice = names.find((name, at) => names.indexOf(name) !== at && !repeatable.has(name));
-  if (twice === undefined) return Object.fromEntries(form);
-  throw new GatewayError("bad_request", `${twice}: is sent twice.`, { param: twice });
+  const fields = new Map<string, string>();
+  for (const [name, value] of form) {
+    if (fields.has(name) && !repeatable.has(name))
+      throw new GatewayError("bad_request", `${name}: is sent twice.`, { param: name });
+    fields.set(name, value);
+  }
+  return Object.fromEntries(fields);
 }
 
 /**
