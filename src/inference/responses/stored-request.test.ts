@@ -103,13 +103,14 @@ describe.each(engines)("stored requests on %s", (engine) => {
   test("are refused for the result of a call that the conversation does not have", async () => {
     const call = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };
     const result = (id: string) => ({ type: "function_call_output", call_id: id, output: "" });
-    await store().insert(newResponse(previousResponseId, { record: { output: [call] } }));
+    const shell = { type: "local_shell_call", call_id: "call_0" };
+    await store().insert(newResponse(previousResponseId, { record: { output: [call, shell] } }));
     const answered = (...input: object[]) =>
       read({ input, previous_response_id: previousResponseId });
-    expect(await answered(result("call_1"))).toMatchObject({ expanded: true });
-    expect(await answered({ type: "compaction" }, result("call_2"))).toMatchObject({
-      expanded: true,
-    });
+    for (const id of ["call_1", "call_0"])
+      expect(await answered(result(id))).toMatchObject({ expanded: true });
+    for (const type of ["compaction", "compaction_summary"])
+      expect(await answered({ type }, result("call_2"))).toMatchObject({ expanded: true });
     const error = await answered(result("call_1"), result("call_2")).catch(
       (thrown: unknown) => thrown,
     );

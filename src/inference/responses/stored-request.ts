@@ -107,10 +107,10 @@ export async function readStoredRequest(
   };
 }
 
-/** The type of the call that an item answers, by the item's own. */
-const answeredTypes: ReadonlyMap<unknown, string> = new Map([
-  ["function_call_output", "function_call"],
-  ["custom_tool_call_output", "custom_tool_call"],
+/** The items that are results of calls which may be missing. */
+const resultTypes: ReadonlySet<unknown> = new Set([
+  "function_call_output",
+  "custom_tool_call_output",
 ]);
 
 /**
@@ -118,12 +118,12 @@ const answeredTypes: ReadonlyMap<unknown, string> = new Map([
  * have. Calls may be part of a compaction, which only its provider can read.
  */
 function refuseUnaskedResults(sent: readonly ResponseItem[], items: readonly ResponseItem[]): void {
-  const results = sent.filter(({ type }) => answeredTypes.has(type));
-  if (results.length === 0 || items.some(({ type }) => type === "compaction")) return;
-  const calls = new Set(items.map(({ type, call_id: id }) => `${String(type)} ${String(id)}`));
-  const unasked = results.find(
-    ({ type, call_id: id }) => !calls.has(`${answeredTypes.get(type)} ${String(id)}`),
-  );
+  const results = sent.filter(({ type }) => resultTypes.has(type));
+  if (results.length === 0 || items.some(isCompaction)) return;
+  // Of any type: Codex answers the call of a local shell as that of a function.
+  const calls = items.filter(({ type }) => !resultTypes.has(type));
+  const known = new Set(calls.map(({ call_id: id }) => id));
+  const unasked = results.find(({ call_id: id }) => !known.has(id));
   if (unasked === undefined) return;
   const message = `No tool call found for function call output with call_id ${String(unasked["call_id"])}.`;
   throw new GatewayError("bad_request", message, { param: "input" });
@@ -280,10 +280,11 @@ function openCompactions(items: readonly ResponseItem[]): readonly ResponseItem[
   );
 }
 
-const isOwn = ({ type, encrypted_content: content }: ResponseItem): boolean =>
-  (type === "compaction" || type === "compaction_summary") &&
-  typeof content === "string" &&
-  content.startsWith(mark);
+const isCompaction = ({ type }: ResponseItem): boolean =>
+  type === "compaction" || type === "compaction_summary";
+
+const isOwn = (item: ResponseItem): boolean =>
+  isCompaction(item) && String(item["encrypted_content"]).startsWith(mark);
 
 function summaryOf({ encrypted_content: content }: ResponseItem, index: number): string {
   const summary = Buffer.from(String(content).slice(mark.length), "base64url").toString("utf8");
