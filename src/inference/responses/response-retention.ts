@@ -1,4 +1,4 @@
-import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
+import { dayMs, hourMs, minuteMs, type Clock } from "../../platform/kernel/clock.ts";
 import type { ResponseStore } from "./response-store.ts";
 
 /**
@@ -21,7 +21,7 @@ export class ResponseRetention {
      */
     isLeader?: (() => boolean) | undefined;
   };
-  private timer: ReturnType<typeof setInterval> | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private running: Promise<void> = Promise.resolve();
   private stopping = false;
 
@@ -30,16 +30,22 @@ export class ResponseRetention {
   }
 
   /**
-   * Starts to purge every hour, for the first time after an hour, so that a start is not slowed.
+   * Starts to purge every hour, for the first time after a minute, so that no start is slowed and
+   * gateways that are restarted often purge too.
    */
   start(): void {
-    this.timer = setInterval(() => {
-      if (this.options.isLeader?.() === false) return;
-      this.running = this.purge().then(
-        () => this.options.onPurged?.(),
-        (error: unknown) => this.options.onError(error),
-      );
-    }, hourMs);
+    this.timer = setTimeout(() => {
+      this.round();
+      this.timer = setInterval(() => this.round(), hourMs);
+    }, minuteMs);
+  }
+
+  private round(): void {
+    if (this.options.isLeader?.() === false) return;
+    this.running = this.purge().then(
+      () => this.options.onPurged?.(),
+      (error: unknown) => this.options.onError(error),
+    );
   }
 
   /** Deletes everything that is due. */

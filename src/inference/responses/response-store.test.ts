@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, jest, mock, test } from "bun:test";
 import {
   answer,
   engines,
@@ -10,7 +10,7 @@ import {
   storesOn,
 } from "../../../test/support/stored-responses.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { dayMs } from "../../platform/kernel/clock.ts";
+import { dayMs, hourMs, minuteMs } from "../../platform/kernel/clock.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import { ResponseRetention } from "./response-retention.ts";
 import type { ResponseStore } from "./response-store.ts";
@@ -146,6 +146,29 @@ describe.each(engines)("the response store on %s", (engine) => {
       .execute();
     expect(rows.map((row) => row.id)).toEqual(kept.map((response) => response.id));
   });
+});
+
+test("responses are purged a minute after the start, and then every hour", async () => {
+  const responses = { deleteBefore: mock(async () => 0) };
+  const retention = new ResponseRetention({
+    responses: responses as unknown as ResponseStore,
+    clock: new FakeClock(),
+    keepDays: 30,
+    onError: () => undefined,
+  });
+  jest.useFakeTimers();
+  try {
+    retention.start();
+    const purgesAfter = (ms: number): number => {
+      jest.advanceTimersByTime(ms);
+      return responses.deleteBefore.mock.calls.length;
+    };
+    expect([minuteMs - 1, 1, hourMs, hourMs].map(purgesAfter)).toEqual([0, 1, 2, 3]);
+    await retention.stop();
+    expect(purgesAfter(hourMs)).toBe(3);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 test("a purge of responses ends at its next step once the gateway stops", async () => {
