@@ -94,6 +94,24 @@ async function spentBy(key: string): Promise<number> {
   return ((await found.json()) as { data: { usage: number } }).data.usage;
 }
 
+/** A key that can be taken out of service, and what it has spent. */
+async function disableableKey(): Promise<{
+  key: string;
+  disable(): Promise<unknown>;
+  spent(): Promise<number>;
+}> {
+  const made = await gateway.post("/keys", { name: "k" }, { headers });
+  const { key, data } = (await made.json()) as { key: string; data: { hash: string } };
+  const address = `${gateway.baseUrl}/keys/${data.hash}`;
+  return {
+    key,
+    disable: () => fetch(address, { method: "PATCH", headers, body: '{"disabled":true}' }),
+    spent: async () =>
+      ((await (await fetch(address, { headers })).json()) as { data: { usage: number } }).data
+        .usage,
+  };
+}
+
 /** Waits until every hold is free, which is when every charge was made. */
 const settled = (): Promise<void> => pollUntil(() => gateway.app.ledger.openHoldCount === 0);
 
@@ -192,6 +210,23 @@ describe("sessions of transcripts", () => {
     await client.closed;
     await settled();
     expect(await spentBy(key)).toBeCloseTo((25 * 0.006) / 60, 9);
+  });
+
+  test("charge what was sent before the key was revoked", async () => {
+    const { key, disable, spent } = await disableableKey();
+    const client = await connect(path, { key });
+    client.send(transcribing("acme/whisper"));
+    await client.until("session.updated");
+    const charge = stalledCharge();
+    expect(await transcribe(client, 1)).toBe("Hello.");
+    client.send({ type: "input_audio_buffer.append", audio: sound(24) });
+    client.send({ type: "input_audio_buffer.commit" });
+    await client.until("input_audio_buffer.committed");
+    await disable();
+    charge.resume();
+    expect((await client.closed).reason).toBe("invalid_api_key");
+    await settled();
+    expect(await spent()).toBeCloseTo((25 * 0.006) / 60, 9);
   });
 
   test("charge the tokens that the provider counts, where the model is priced by them", async () => {
@@ -384,6 +419,18 @@ describe("sessions that translate", () => {
     await settled();
     expect(await spentBy(key)).toBeCloseTo((90 * 0.03) / 60, 9);
     expect(upstream.handshakes.at(-1)).toMatchObject({ path: "/v1/realtime/translations" });
+  });
+
+  test("end with the next sound once the key was revoked, and charge what came before", async () => {
+    const { key, disable, spent } = await disableableKey();
+    const client = await connect(path, { key });
+    client.send(append(40));
+    await client.until("session.output_transcript.delta");
+    await disable();
+    client.send(append(10));
+    expect(await client.closed).toMatchObject({ code: 1008, reason: "invalid_api_key" });
+    await settled();
+    expect(await spent()).toBeCloseTo((40 * 0.03) / 60, 9);
   });
 
   test("take no event of other sessions, and no other model", async () => {

@@ -1,4 +1,4 @@
-import type { GatewayError } from "../../../platform/kernel/errors.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { InferenceDependencies } from "../../pipeline/execution.ts";
 import type { CallOrigin } from "../../pipeline/inference-call.ts";
@@ -24,8 +24,11 @@ export interface SoundMeterOptions {
   work: SoundWork;
   /** Whether nothing is reported, so that the sound that was sent is charged by its time. */
   byTime: boolean;
-  /** Returns the origin of a next stretch, with ids of its own. Throws once the key is not valid. */
-  nextOrigin(): CallOrigin;
+  /**
+   * Returns the origin of a next stretch, with ids of its own. Throws once the key is not valid,
+   * unless the stretch was sent already (`isOwed`).
+   */
+  nextOrigin(isOwed: boolean): CallOrigin;
   /** Called when nothing more can be held or charged. */
   exhaust(error: GatewayError): void;
 }
@@ -35,7 +38,7 @@ export interface SoundMeterOptions {
  * or cannot pay for it.
  */
 export const planSound = (options: SoundMeterOptions): Promise<RealtimeTurn> =>
-  RealtimeTurn.open(options.deps, sized(options, options.nextOrigin(), stepMs));
+  RealtimeTurn.open(options.deps, sized(options, options.nextOrigin(false), stepMs));
 
 /**
  * The money of the sound of a session that is charged beside its responses: transcriptions by what
@@ -156,7 +159,7 @@ export class SoundMeter {
   }
 
   private after(step: () => Promise<void>): void {
-    this.work = this.work.then(step).catch(() => this.options.exhaust(exhausted()));
+    this.work = this.work.then(step).catch((error: unknown) => this.options.exhaust(endOf(error)));
   }
 
   /** Returns the usage of the sound that was not charged, and counts it as charged. */
@@ -208,20 +211,20 @@ export class SoundMeter {
   }
 
   /**
-   * Holds the sound that was not charged and some more; where that cannot be paid, what was sent alone,
-   * after which the session ends.
+   * Holds the sound that was not charged and some more; where that cannot be paid or the key was
+   * revoked, what was sent alone, after which the session ends.
    */
   private async openNext(): Promise<RealtimeTurn> {
     const { options } = this;
-    const open = (soundMs: number): Promise<RealtimeTurn> =>
-      RealtimeTurn.open(options.deps, sized(options, options.nextOrigin(), soundMs));
+    const open = (soundMs: number, isOwed: boolean): Promise<RealtimeTurn> =>
+      RealtimeTurn.open(options.deps, sized(options, options.nextOrigin(isOwed), soundMs));
     try {
-      return await open(this.wantedMs());
+      return await open(this.wantedMs(), false);
     } catch (error) {
       const leftMs = Math.ceil(this.heardMs - this.chargedMs);
       if (leftMs <= 0) throw error;
-      const turn = await open(leftMs);
-      options.exhaust(exhausted());
+      const turn = await open(leftMs, true);
+      options.exhaust(endOf(error));
       return turn;
     }
   }
@@ -241,6 +244,10 @@ export class SoundMeter {
     );
   }
 }
+
+/** Returns the error that ends a session whose next stretch could not be held. */
+const endOf = (error: unknown): GatewayError =>
+  error instanceof GatewayError && error.code === "invalid_api_key" ? error : exhausted();
 
 /** Returns the call of a stretch of sound. */
 const sized = (

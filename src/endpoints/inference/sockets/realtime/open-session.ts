@@ -85,10 +85,10 @@ export async function openSound(
   const { origin, liveCaller } = lasting(dependencies, request);
   let next: CallOrigin | undefined = origin;
   // The first hold has the id of the handshake.
-  const nextOrigin = (): CallOrigin => {
+  const nextOrigin = (isOwed: boolean): CallOrigin => {
     const first = next;
     next = undefined;
-    return first ?? nextOriginOf(origin, { clock, liveCaller });
+    return first ?? nextOriginOf(origin, { clock, liveCaller, isOwed });
   };
   const open = async (
     named: string,

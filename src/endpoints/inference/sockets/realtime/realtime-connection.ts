@@ -123,7 +123,8 @@ export class RealtimeConnection implements SocketSession {
     const { id: providerId, name: providerName } = options.candidate.route.provider;
     this.transcriber = new Transcriber({
       ...{ deps: options.deps, byTime: false, providerId, providerName },
-      nextOrigin: () => nextOriginOf(options.origin, { ...options, clock: options.deps.clock }),
+      nextOrigin: (isOwed) =>
+        nextOriginOf(options.origin, { ...options, clock: options.deps.clock, isOwed }),
       exhaust: (error) => this.exhaust(error),
     });
     this.gate = new FrameGate(

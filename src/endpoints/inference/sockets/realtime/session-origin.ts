@@ -6,13 +6,18 @@ import { timeOrderedHex } from "../../../../platform/kernel/ids.ts";
 
 /**
  * Returns the origin of what a session does next: that of its handshake, with the caller as it is
- * now and ids of its own. Throws `invalid_api_key` once the key is not valid.
+ * now and ids of its own. Throws `invalid_api_key` once the key is not valid, unless what is done has
+ * been done already (`isOwed`).
  */
 export function nextOriginOf(
   origin: CallOrigin,
-  { clock, liveCaller }: { clock: Clock; liveCaller(): LlmKeyCaller | undefined },
+  {
+    clock,
+    liveCaller,
+    isOwed = false,
+  }: { clock: Clock; liveCaller(): LlmKeyCaller | undefined; isOwed?: boolean },
 ): CallOrigin {
-  const caller = liveCaller();
+  const caller = liveCaller() ?? (isOwed ? origin.caller : undefined);
   if (caller === undefined) throw revoked();
   const traceId = timeOrderedHex(clock.nowMs());
   return {

@@ -143,6 +143,7 @@ export class SoundConnection implements SocketSession {
   }
 
   private sound(frame: string, bytes: number): void {
+    if (!this.options.isAllowed()) return this.exhaust(revoked());
     const ms = soundMs(bytes, this.format);
     if (this.provided === undefined)
       return this.refuse(
