@@ -86,7 +86,7 @@ function queryWithoutKeys(query: URLSearchParams): string {
  * leaves ends the exchange.
  */
 function streamOf(
-  response: UpstreamResponse,
+  response: Pick<UpstreamResponse, "next" | "abort">,
   { apiKey = "" }: Pick<Provider, "apiKey">,
 ): ReadableStream<Uint8Array> {
   const hiding = apiKey === "" ? undefined : new HiddenCredential(apiKey);

@@ -22,6 +22,10 @@ beforeAll(async () => {
     async fetch(request) {
       const { method, url, headers } = request;
       asked.push({ method, url, headers, body: await request.text() });
+      if (url.includes("other-keys"))
+        return Response.json({ error: "Missing scopes: api.usage.read" }, { status: 401 });
+      if (url.includes("unknown-key"))
+        return Response.json({ error: "Incorrect API key provided." }, { status: 401 });
       if (url.includes("refused"))
         return Response.json({ error: "no: upstream-secret" }, { status: 422 });
       if (url.includes("pieces")) {
@@ -275,6 +279,22 @@ test("an own key of the workspace pays, is hidden, and counts towards its quota"
     paid.headers.get("x-service-credits-charged"),
     paid.headers.get("x-service-credential-source"),
   ]).toEqual(["0.002", "platform"]);
+  expect((await manage(`/auth/byok/keys/${id}`, undefined, "DELETE")).status).toBe(200);
+});
+
+test("an own key counts as refused where its provider does not know it, and not on a route of other keys", async () => {
+  const sent = { provider_id: "acme", api_key: "own-secret-of-nobody", label: "own" };
+  const { id } = fieldsOf(await (await manage("/auth/byok", sent)).json());
+  const answerOf = async (path: string): Promise<unknown[]> => {
+    const answer = await pass(`/p/acme/v1/files/${path}`);
+    const { error } = fieldsOf(await answer.json());
+    return [answer.status, error, answer.headers.get("x-service-credential-source")];
+  };
+  const other = [401, "Missing scopes: api.usage.read", "own_byok"];
+  expect([await answerOf("other-keys"), await answerOf("other-keys")]).toEqual([other, other]);
+  const unknown = [401, "Incorrect API key provided."];
+  expect(await answerOf("unknown-key")).toEqual([...unknown, "own_byok"]);
+  expect(await answerOf("unknown-key")).toEqual([...unknown, "platform"]);
   expect((await manage(`/auth/byok/keys/${id}`, undefined, "DELETE")).status).toBe(200);
 });
 

@@ -93,6 +93,10 @@ const credentialCode = /api_key_invalid|invalid_api_key/i;
 const credentialWords =
   /api key (?:not valid|is invalid|expired|not found)|(?:incorrect|invalid|expired) api key/i;
 
+/** Returns whether the text of an answer says that its provider does not know the key. */
+export const saysKeyIsUnknown = (text: string): boolean =>
+  credentialWords.test(text) || credentialCode.test(text);
+
 /**
  * Returns why a provider refused the key that was sent; undefined where it failed for another
  * reason.

@@ -26,7 +26,7 @@ import type { Provider } from "../../catalog/model.ts";
 import { AbortScope } from "../../upstream/abort-scope.ts";
 import { upstreamTarget, type UpstreamClient } from "../../upstream/upstream-client.ts";
 import { UpstreamFailure } from "../../upstream/upstream-failure.ts";
-import { noteOwnKey, takeCredential } from "./passed-credential.ts";
+import { noteOwnKey, type PassedResponse, takeCredential } from "./passed-credential.ts";
 import type { PassedTarget } from "./passthrough-route.ts";
 import type { UpstreamResponse } from "../../upstream/response-parser.ts";
 
@@ -61,7 +61,7 @@ interface PassingDependencies {
 
 /** An answer whose body is still to be read, and what it was charged. */
 interface PassedAnswer {
-  response: UpstreamResponse;
+  response: PassedResponse;
   chargedNano: bigint;
   /** The provider with the credential that was sent. */
   provider: Provider;
@@ -127,10 +127,11 @@ async function sendAndSettle(deps: PassingDependencies, call: SentCall): Promise
   }
   try {
     const { ownKey, provider } = call;
-    if (ownKey !== undefined) noteOwnKey(deps.providerKeys, ownKey, response);
     const chargedNano = await settle(deps, call, { startedMs, status: response.status });
-    const credentialSource = ownKey === undefined ? "platform" : "own_byok";
-    return { response, chargedNano, provider, credentialSource };
+    if (ownKey === undefined)
+      return { response, chargedNano, provider, credentialSource: "platform" };
+    const noted = await noteOwnKey(deps.providerKeys, ownKey, response);
+    return { response: noted, chargedNano, provider, credentialSource: "own_byok" };
   } catch (error) {
     response.abort();
     throw error;

@@ -4,6 +4,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Provider } from "../../catalog/model.ts";
 import { retryAfterSecondsOf } from "../../upstream/retry-after.ts";
 import type { UpstreamResponse } from "../../upstream/response-parser.ts";
+import { saysKeyIsUnknown } from "../credentials/provider-credentials.ts";
 
 /** A provider with the credential that a request is sent with. */
 export interface Credentialed {
@@ -45,18 +46,62 @@ export function takeCredential(
   throw new GatewayError("not_configured", message);
 }
 
-/** Notes what an answer says about the own key that was sent. */
-export function noteOwnKey(
+/** An answer as it is passed on. */
+export type PassedResponse = Pick<UpstreamResponse, "status" | "headers" | "next" | "abort">;
+
+/**
+ * Notes what an answer says about the own key that was sent. Returns the answer, which is still to be
+ * read. Never rejects.
+ */
+export async function noteOwnKey(
   providerKeys: ProviderKeys,
   ownKey: KeyUse,
-  { status, headers }: Pick<UpstreamResponse, "status" | "headers">,
-): void {
+  response: PassedResponse,
+): Promise<PassedResponse> {
+  const { status, headers } = response;
   if (status < 400) providerKeys.note(ownKey, { kind: "served" });
-  else if (status === 401 || status === 402)
-    providerKeys.note(ownKey, { kind: "refused", reason: null });
+  else if (status === 402) providerKeys.note(ownKey, { kind: "refused", reason: null });
   else if (status === 429)
     providerKeys.note(ownKey, {
       kind: "limited",
       retryAfterSeconds: retryAfterSecondsOf({ status, headers, message: null }),
     });
+  if (status !== 401) return response;
+  // Routes for credentials of another kind answer 401 to every key (docs/decisions/0448).
+  const { text, answer } = await withBeginning(response);
+  if (saysKeyIsUnknown(text)) providerKeys.note(ownKey, { kind: "refused", reason: null });
+  return answer;
+}
+
+/** The bytes of a refusal that are read for what it says. */
+const beginningBytesMax = 16 * 1024;
+
+/** Returns the beginning of an answer as text, and the answer with all of it still to be read. */
+async function withBeginning(
+  response: PassedResponse,
+): Promise<{ text: string; answer: PassedResponse }> {
+  const pieces: Uint8Array[] = [];
+  let failure: { error: unknown } | undefined;
+  try {
+    for (let size = 0; size < beginningBytesMax; size += pieces.at(-1)?.byteLength ?? 0) {
+      const piece = await response.next();
+      if (piece === undefined) break;
+      pieces.push(piece);
+    }
+  } catch (error) {
+    failure = { error };
+  }
+  const text = Buffer.concat(pieces).toString("utf8");
+  const answer: PassedResponse = {
+    status: response.status,
+    headers: response.headers,
+    next() {
+      const piece = pieces.shift();
+      if (piece !== undefined) return piece;
+      if (failure !== undefined) return Promise.reject(failure.error);
+      return response.next();
+    },
+    abort: () => response.abort(),
+  };
+  return { text, answer };
 }
