@@ -74,9 +74,10 @@ export async function boundTeam(
 }
 
 async function replaceBudget(
-  { budgets, teamEditor }: Pick<Dependencies, "budgets" | "teamEditor">,
+  deps: Pick<Dependencies, "budgets" | "teamEditor">,
   { team, fields }: { team: Team; fields: Fields & { limit: number | null } },
 ): Promise<Team> {
+  const { budgets, teamEditor } = deps;
   const { limit } = fields;
   const { workspaceId } = team;
   const known = (await budgets.editor.list(workspaceId)).find(({ id }) => id === team.budgetId);
@@ -89,7 +90,12 @@ async function replaceBudget(
     limit === null
       ? undefined
       : await budgets.editor.create(workspaceId, budgetFields(team, { ...fields, limit }));
-  const changed = await teamEditor.change(team, { budgetId: made?.id ?? null });
+  const changed = await teamEditor.setBudget(team, made?.id ?? null);
+  if (changed === undefined) {
+    // Another gateway was first: its budget is the one to replace now.
+    if (made !== undefined) await budgets.editor.remove({ workspaceId, id: made.id });
+    return replaceBudget(deps, { team: await teamEditor.find(team), fields });
+  }
   if (known !== undefined) await budgets.editor.remove({ workspaceId, id: known.id });
   return changed;
 }

@@ -11,7 +11,7 @@ const teamsMax = 100;
 const membersMax = 1_000;
 
 /** The fields of a team that its workspace sets. */
-export type TeamFields = Pick<Team, "name" | "allowedModels" | "budgetId">;
+type TeamFields = Pick<Team, "name" | "allowedModels">;
 
 interface EditorOptions {
   store: TeamStore;
@@ -49,7 +49,7 @@ export class TeamEditor {
   }
 
   /** Creates a team without a budget. Throws `conflict` for a name that is taken, and for too many. */
-  create(workspaceId: string, fields: Pick<TeamFields, "name" | "allowedModels">): Promise<Team> {
+  create(workspaceId: string, fields: TeamFields): Promise<Team> {
     return this.mutex.run(workspaceId, async () => {
       const { store, clock, directory } = this.options;
       const others = await store.list(workspaceId);
@@ -83,6 +83,20 @@ export class TeamEditor {
         );
       const changed: Team = { ...team, ...changes, updatedAtMs: clock.nowMs() };
       await store.replace(changed);
+      directory.putTeam(changed);
+      return changed;
+    });
+  }
+
+  /**
+   * Gives a team a budget in place of the one that it is known with. Returns undefined where another
+   * gateway has given it one meanwhile, or removed it.
+   */
+  setBudget(team: Team, budgetId: string | null): Promise<Team | undefined> {
+    return this.mutex.run(team.workspaceId, async () => {
+      const { store, clock, directory } = this.options;
+      if (!(await store.setBudget(team, { budgetId, nowMs: clock.nowMs() }))) return undefined;
+      const changed = await this.find(team);
       directory.putTeam(changed);
       return changed;
     });

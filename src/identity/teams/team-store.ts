@@ -103,10 +103,33 @@ export class TeamStore {
     await this.database.insertInto("teams").values(rowOf(team)).execute();
   }
 
-  /** Writes all columns of a team. */
+  /** Writes the name and the models of a team. Its budget is changed apart (`setBudget`). */
   async replace(team: Team): Promise<void> {
-    const { id: _, workspace_id: __, removed_at_ms: ___, ...values } = rowOf(team);
-    await this.database.updateTable("teams").set(values).where("id", "=", team.id).execute();
+    const { name, allowed_models, updated_at_ms } = rowOf(team);
+    await this.database
+      .updateTable("teams")
+      .set({ name, allowed_models, updated_at_ms })
+      .where("id", "=", team.id)
+      .execute();
+  }
+
+  /**
+   * Gives a team a budget in place of the one that it is known with. Returns false where it has
+   * another by now, or was removed.
+   */
+  async setBudget(
+    { id, budgetId: known }: Pick<Team, "id" | "budgetId">,
+    { budgetId, nowMs }: { budgetId: string | null; nowMs: number },
+  ): Promise<boolean> {
+    const row = await this.database
+      .updateTable("teams")
+      .set({ budget_id: budgetId, updated_at_ms: nowMs })
+      .where("id", "=", id)
+      .where("removed_at_ms", "is", null)
+      .where("budget_id", known === null ? "is" : "=", known)
+      .returning("id")
+      .executeTakeFirst();
+    return row !== undefined;
   }
 
   /** Removes a team with its members, and takes the keys that are left out of it. */
