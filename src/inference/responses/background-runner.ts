@@ -1,5 +1,6 @@
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
-import type { Clock } from "../../platform/kernel/clock.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { SharedStateAwayError } from "../../platform/shared-state/shared-state-error.ts";
 import { StorageUnavailableError } from "../../platform/storage/storage-error.ts";
@@ -31,6 +32,14 @@ const stopPatienceMs = 2_000;
  * that the database refuses.
  */
 const retry = { everyMs: 1_000, triesMax: 60 };
+
+/**
+ * The longest pause between runs of a job that find something away, in such times, and milliseconds
+ * since its creation after which it is not run again: what is away for one request alone, such as a
+ * read that takes longer than the database allows, would have it run for ever.
+ */
+const slowestRetry = 32;
+const runsForMs = dayMs;
 
 const keyGone = (): GatewayError =>
   new GatewayError(
@@ -67,7 +76,7 @@ export class BackgroundRunner {
   private readonly active = new Map<string, ActiveJob>();
   private readonly waiting: ActiveJob[] = [];
   private readonly running = new Map<ActiveJob, Promise<void>>();
-  private draining = false;
+  private readonly draining = new AbortController();
   private stopping = false;
 
   constructor(options: BackgroundRunnerOptions) {
@@ -113,7 +122,7 @@ export class BackgroundRunner {
    * released.
    */
   drain(): void {
-    this.draining = true;
+    this.draining.abort();
     for (const job of this.waiting.splice(0)) this.forget(job);
   }
 
@@ -134,7 +143,7 @@ export class BackgroundRunner {
   }
 
   private enqueue(id: string): void {
-    if (this.draining) return;
+    if (this.isDraining) return;
     const job = new ActiveJob(id);
     this.active.set(id, job);
     this.waiting.push(job);
@@ -142,7 +151,7 @@ export class BackgroundRunner {
   }
 
   private fill(): void {
-    while (!this.draining && this.running.size < (this.options.runningMax ?? runningMax)) {
+    while (!this.isDraining && this.running.size < (this.options.runningMax ?? runningMax)) {
       const job = this.waiting.shift();
       if (job === undefined) return;
       const work = this.work(job)
@@ -180,7 +189,7 @@ export class BackgroundRunner {
    * the database or the shared state away before anything came returns to the queue.
    */
   private async attempt(job: ActiveJob): Promise<boolean> {
-    for (;;) {
+    for (let returns = 0; ; returns += 1) {
       const stored = await this.taken(job);
       if (stored === undefined) return false;
       if (job.signal.aborted) return true;
@@ -188,10 +197,13 @@ export class BackgroundRunner {
         await this.runOnce(job, stored);
         return true;
       } catch (error) {
-        if (!isOutage(error) || job.log.nextSequenceNumber > 0 || job.signal.aborted) throw error;
+        const isOld = this.options.clock.nowMs() - stored.createdAtMs > runsForMs;
+        const hasBegun = job.log.nextSequenceNumber > 0;
+        if (!isOutage(error) || hasBegun || isOld || job.signal.aborted) throw error;
         this.options.onError(error);
-        if (!(await this.hasReturned(job)) || this.draining) return false;
-        await this.pause();
+        if (!(await this.hasReturned(job))) return false;
+        await this.pause(job, Math.min(2 ** returns, slowestRetry));
+        if (this.isDraining) return false;
       }
     }
   }
@@ -234,9 +246,9 @@ export class BackgroundRunner {
       try {
         return await work();
       } catch (error) {
-        if (this.draining || job.signal.aborted) return undefined;
         this.options.onError(error);
-        await this.pause();
+        await this.pause(job);
+        if (this.isDraining || job.signal.aborted) return undefined;
       }
     }
   }
@@ -305,15 +317,23 @@ export class BackgroundRunner {
       } catch (error) {
         if (this.stopping || (tries >= retry.triesMax && !isOutage(error))) throw error;
         this.options.onError(error);
-        await this.pause();
+        await delay(this.retryEveryMs);
       }
     }
   }
 
-  private pause(): Promise<void> {
-    return new Promise((resolve) =>
-      setTimeout(resolve, this.options.retryEveryMs ?? retry.everyMs),
-    );
+  private get isDraining(): boolean {
+    return this.draining.signal.aborted;
+  }
+
+  private get retryEveryMs(): number {
+    return this.options.retryEveryMs ?? retry.everyMs;
+  }
+
+  /** Waits, unless the job is stopped or no more jobs are to be started. */
+  private async pause(job: ActiveJob, times = 1): Promise<void> {
+    const signal = AbortSignal.any([job.signal, this.draining.signal]);
+    await delay(this.retryEveryMs * times, undefined, { signal }).catch(() => undefined);
   }
 }
 

@@ -17,6 +17,7 @@ import {
   type OpenedStores,
   storesOn,
 } from "../../../test/support/stored-responses.ts";
+import { dayMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { SharedStateAwayError } from "../../platform/shared-state/shared-state-error.ts";
 import { StorageUnavailableError } from "../../platform/storage/storage-error.ts";
@@ -216,6 +217,30 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     (await script.nth(2)).complete();
     await runner.untilIdle();
     expect(await find()).toMatchObject({ status: "completed" });
+  });
+
+  test("a job of yesterday fails where it finds the database away", async () => {
+    const clock = new FakeClock(1_001 + dayMs);
+    const { runner, script } = runnerOn(stores.current(), { retryEveryMs: 1, clock });
+    await runner.submit(queuedJob(id));
+    (await script.nth(1)).reject(new StorageUnavailableError("away"));
+    await runner.untilIdle();
+    expect(script.begun).toHaveLength(1);
+    expect(await find()).toMatchObject({ status: "failed" });
+  });
+
+  test("a job that waits for its next run is left to the next process", async () => {
+    const { jobs } = stores.current();
+    const requeue = jobs.requeue.bind(jobs);
+    const returned = Promise.withResolvers<void>();
+    jobs.requeue = (job) => requeue(job).then(returned.resolve);
+    const { runner, script } = runnerOn(stores.current(), { retryEveryMs: 600_000 });
+    await runner.submit(queuedJob(id));
+    (await script.nth(1)).reject(new StorageUnavailableError("away"));
+    await returned.promise;
+    runner.drain();
+    await runner.untilIdle();
+    expect(await find()).toMatchObject({ status: "queued" });
   });
 
   test("leaves a job that cannot be taken to the next process", async () => {
