@@ -97,7 +97,7 @@ function assertRepeatable({ all }: GatewayTools): void {
   if (tool === undefined) return;
   throw new GatewayError(
     "service_unavailable",
-    `The gateway ended while this response ran. It is not run again, since ${tool.label}/${tool.definition.name} could be called ` +
+    `An earlier run of this response did not end. It is not run again, since ${tool.label}/${tool.definition.name} could be called ` +
       "twice. See which calls were made (surface mcp), and send the request again where that is right.",
   );
 }
