@@ -37,6 +37,15 @@ function isInstalled() {
   return stamp === stamps.all || (!forTests && stamp === stamps.running);
 }
 
+/** Returns the packages of npm's own list; none where npm was stopped from writing it. */
+function packagesIn(text) {
+  try {
+    return JSON.parse(text).packages || {};
+  } catch {
+    return {};
+  }
+}
+
 /** Returns whether an optional package is the one for this machine, as far as its entry says it. */
 const isForHere = ({ os = [], cpu = [], libc }) =>
   os.includes(process.platform) && cpu.includes(process.arch) && libc === undefined;
@@ -50,7 +59,7 @@ function isInstalledByNpm() {
   const programPath = join(modules, "bun", "bin", "bun.exe");
   if (!existsSync(listPath) || !existsSync(programPath) || statSync(programPath).size < 1e6)
     return false;
-  const { packages: present = {} } = JSON.parse(readFileSync(listPath, "utf8"));
+  const present = packagesIn(readFileSync(listPath, "utf8"));
   const { packages: wanted = {} } = JSON.parse(lockText);
   return Object.keys(wanted)
     .filter((path) => path !== "" && (forTests || !wanted[path].dev))

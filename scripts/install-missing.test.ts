@@ -114,6 +114,13 @@ test.each([
   expect(calls()).toEqual([running]);
 });
 
+test("installs again where npm was stopped from writing its list", () => {
+  leaveInstalled({}, 2e6);
+  writeFileSync(join(root, "node_modules", ".package-lock.json"), '{"packages":{"');
+  expect(run().status).toBe(0);
+  expect(calls()).toEqual([running]);
+});
+
 test("adds what tests need where `npm ci` left it out", () => {
   leaveInstalled({ "node_modules/tester": undefined }, 2e6);
   expect(run().status).toBe(0);
