@@ -222,7 +222,12 @@ export class BackgroundRunner {
 
   /** Takes a job: it has not begun, so that an outage fails nothing of it. */
   private taken(job: ActiveJob): Promise<StoredJob | undefined> {
-    return this.patiently(job, () => this.options.jobs.take(job.id));
+    let isAgain = false;
+    return this.patiently(job, () => {
+      const taking = this.options.jobs.take(job.id, { isAgain });
+      isAgain = true;
+      return taking;
+    });
   }
 
   /** Returns a job to the queue. Resolves with false where it is left to the next process. */

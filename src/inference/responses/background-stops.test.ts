@@ -219,6 +219,23 @@ describe.each(engines)("stopping background responses on %s", (engine) => {
     expect(await find()).toMatchObject({ status: "completed" });
   });
 
+  test("a job is run whose taking the database did, and did not answer", async () => {
+    const { jobs } = stores.current();
+    const take = jobs.take.bind(jobs);
+    let isLost = true;
+    jobs.take = async (...asked) => {
+      const taken = await take(...asked);
+      if (!isLost) return taken;
+      isLost = false;
+      throw new StorageUnavailableError("the connection was lost");
+    };
+    const { runner, script } = runnerOn(stores.current(), { retryEveryMs: 1 });
+    await runner.submit(queuedJob(id));
+    (await script.nth(1)).complete();
+    await runner.untilIdle();
+    expect(await find()).toMatchObject({ status: "completed" });
+  });
+
   test("a job of yesterday fails where it finds the database away", async () => {
     const clock = new FakeClock(1_001 + dayMs);
     const { runner, script } = runnerOn(stores.current(), { retryEveryMs: 1, clock });

@@ -124,15 +124,17 @@ export class JobStore {
 
   /**
    * Marks a queued job as in progress; undefined when it is not queued any more, or another gateway
-   * has it.
+   * has it. `isAgain` says that an earlier answer was lost, so that a gateway without others may have
+   * marked it then.
    */
-  async take(id: string): Promise<StoredJob | undefined> {
+  async take(id: string, { isAgain = false } = {}): Promise<StoredJob | undefined> {
+    const mayBeMarked = isAgain && this.leases === undefined;
     if (this.leases !== undefined && !(await this.leases.take(leaseOf(id)))) return undefined;
     const row = await this.database
       .updateTable("stored_responses")
       .set({ status: "in_progress", runs: sql<number>`runs + 1` })
       .where("id", "=", id)
-      .where("status", "=", "queued")
+      .where("status", "in", mayBeMarked ? ["queued", "in_progress"] : ["queued"])
       .returning(["key_id", "created_at_ms", "request", "preset_id", "runs"])
       .executeTakeFirst();
     if (row === undefined) return undefined;
