@@ -230,10 +230,13 @@ export class BackgroundRunner {
     });
   }
 
-  /** Returns a job to the queue. Resolves with false where it is left to the next process. */
+  /**
+   * Returns a job to the queue, for this gateway, which its followers read from. Resolves with false
+   * where it is left to the next process.
+   */
   private async hasReturned(job: ActiveJob): Promise<boolean> {
     const returned = await this.patiently(job, async () => {
-      await this.options.jobs.requeue(job.id);
+      await this.options.jobs.requeue(job.id, { keeps: true });
       return true;
     });
     return returned === true;

@@ -147,10 +147,13 @@ export class JobStore {
     };
   }
 
-  /** Returns a job in progress to the queue, without its events. Does nothing for any other job. */
-  async requeue(id: string): Promise<void> {
+  /**
+   * Returns a job in progress to the queue, without its events; of this gateway alone where it
+   * `keeps` it. Does nothing for any other job.
+   */
+  async requeue(id: string, { keeps = false } = {}): Promise<void> {
     await this.database.transaction().execute((transaction) => putBack(transaction, id));
-    this.leases?.release(leaseOf(id));
+    if (!keeps) this.release(id);
   }
 
   /** Releases a job for other gateways. */

@@ -44,6 +44,22 @@ describe.each(engines)("background jobs of two gateways on %s", (engine) => {
     ]);
   });
 
+  test("stay at their gateway between two runs, and are any gateway's where it leaves them", async () => {
+    const { storage, responses } = stores.current();
+    const holders = new Map<string, string>();
+    const [one, other] = ["one", "other"].map(
+      (node) => new JobStore(storage.database, leasesOf(node, holders)),
+    ) as [JobStore, JobStore];
+    const id = responseId(1);
+    await responses.insert(queuedJob(id));
+    await one.take(id);
+    await one.requeue(id, { keeps: true });
+    expect(await other.take(id)).toBeUndefined();
+    expect(await one.take(id)).toMatchObject({ run: 2 });
+    await one.requeue(id);
+    expect(await other.take(id)).toMatchObject({ run: 3 });
+  });
+
   test("keep the events of a response that ends before it is returned to the queue", async () => {
     const { responses, jobs } = stores.current();
     const id = responseId(1);
