@@ -41,6 +41,18 @@ const retry = { everyMs: 1_000, triesMax: 60 };
 const slowestRetry = 32;
 const runsForMs = dayMs;
 
+/**
+ * Milliseconds after which a gateway looks again at what another has done: ended a job that runs
+ * here, or stored events of one that runs there.
+ */
+const lookEveryMs = 1_000;
+
+/**
+ * The numbers that the end of a job, which another gateway writes, leaves to the events of the gateway
+ * that runs it: they come until that has seen the end.
+ */
+const roomForEvents = 10_000;
+
 const keyGone = (): GatewayError =>
   new GatewayError(
     "invalid_api_key",
@@ -65,6 +77,7 @@ export interface BackgroundRunnerOptions {
   runningMax?: number;
   stopPatienceMs?: number;
   retryEveryMs?: number;
+  lookEveryMs?: number;
 }
 
 /**
@@ -104,17 +117,27 @@ export class BackgroundRunner {
    */
   follow(id: string, startingAfter: number): FrameSource {
     const { jobs, onError } = this.options;
-    return new EventFollower({ id, jobs, onError, log: this.active.get(id)?.log }, startingAfter);
+    const log = this.active.get(id)?.log;
+    const followed = { id, jobs, onError, log, ending: this.draining.signal };
+    return new EventFollower({ ...followed, lookEveryMs: this.lookEveryMs }, startingAfter);
   }
 
   /**
    * Stops a job and resolves when its response has ended. Does nothing for one that is not active.
    */
   async cancel(id: string): Promise<void> {
-    const job = this.active.get(id) ?? new ActiveJob(id);
+    const job = this.active.get(id) ?? (await this.elsewhere(id));
     const place = this.waiting.indexOf(job);
     if (place >= 0) this.waiting.splice(place, 1);
     await this.stopJob(job, "cancel");
+  }
+
+  /** Returns a job that does not run here, as far as it is needed to end it. */
+  private async elsewhere(id: string): Promise<ActiveJob> {
+    const job = new ActiveJob(id);
+    const last = await this.options.jobs.lastSequence(id);
+    if (last >= 0) job.log.startAfter(last + roomForEvents);
+    return job;
   }
 
   /**
@@ -174,12 +197,16 @@ export class BackgroundRunner {
   private async work(job: ActiveJob): Promise<void> {
     this.storeWhileRunning(job);
     let isOurs = true;
+    const looking = this.options.jobs.isShared
+      ? setInterval(() => void this.stopWhereEnded(job), this.lookEveryMs)
+      : undefined;
     const failure = await this.attempt(job).then(
       (wasTaken) => {
         isOurs = wasTaken;
       },
       (error: unknown) => error ?? new Error("the run was rejected"),
     );
+    clearInterval(looking);
     job.markRunEnded();
     if (isOurs || job.signal.aborted) await this.conclude(job, failure);
   }
@@ -261,6 +288,12 @@ export class BackgroundRunner {
     }
   }
 
+  /** Stops a job that another gateway has ended: what its provider still makes would be paid for. */
+  private async stopWhereEnded(job: ActiveJob): Promise<void> {
+    const isOpen = await this.options.jobs.isUnderWay(job.id).catch(() => true);
+    if (!isOpen && job.conclusion === undefined) job.stop("cancel");
+  }
+
   /** Stores events in batches while they come. */
   private storeWhileRunning(job: ActiveJob): void {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -334,6 +367,10 @@ export class BackgroundRunner {
     return this.draining.signal.aborted;
   }
 
+  private get lookEveryMs(): number {
+    return this.options.lookEveryMs ?? lookEveryMs;
+  }
+
   private get retryEveryMs(): number {
     return this.options.retryEveryMs ?? retry.everyMs;
   }
@@ -354,12 +391,15 @@ interface FollowedResponse {
    */
   log: EventLog | undefined;
   jobs: JobStore;
+  /** Aborted once this gateway ends, which releases those who follow a job of another one. */
+  ending: AbortSignal;
+  lookEveryMs: number;
   onError(error: unknown): void;
 }
 
 /**
  * Replays the events of a background response from a position and continues with new ones, until it
- * ends.
+ * ends, at any gateway that runs it.
  */
 class EventFollower implements FrameSource {
   private readonly response: FollowedResponse;
@@ -394,20 +434,39 @@ class EventFollower implements FrameSource {
   }
 
   private async nextEvents(): Promise<readonly ResponseEvent[] | undefined> {
-    const { log } = this.response;
-    while (!this.gone) {
+    const { log, ending } = this.response;
+    while (!this.gone && log !== undefined) {
       const { promise: changed, resolve } = Promise.withResolvers<void>();
       this.wake = resolve;
       // Registered before anything is read, so that no event in between is missed.
-      log?.onChange(resolve);
-      const ended = log?.ended ?? true;
+      log.onChange(resolve);
+      const { ended } = log;
       const events = await this.read();
       if (events.length > 0 || ended) {
-        log?.offChange(resolve);
-        return events;
+        log.offChange(resolve);
+        // One that did not end goes on at another gateway, or at the next process.
+        if (events.length > 0 || log.hasTerminal || ending.aborted) return events;
+        break;
       }
       await changed;
-      log?.offChange(resolve);
+      log.offChange(resolve);
+    }
+    return this.eventsElsewhere();
+  }
+
+  /** Returns the next events that another gateway stores; none once the response has ended. */
+  private async eventsElsewhere(): Promise<readonly ResponseEvent[] | undefined> {
+    const { jobs, id, ending, lookEveryMs: everyMs } = this.response;
+    while (!this.gone) {
+      // Asked before the events are read, so that the last ones are not missed.
+      const isOpen = await jobs.isUnderWay(id);
+      const events = await jobs.eventsAfter(id, this.position);
+      if (events.length > 0 || !isOpen || ending.aborted) return events;
+      const { promise: looks, resolve } = Promise.withResolvers<void>();
+      this.wake = resolve;
+      const timer = setTimeout(resolve, everyMs);
+      await looks;
+      clearTimeout(timer);
     }
     return undefined;
   }

@@ -29,6 +29,12 @@ export class EventLog {
     return this.closed;
   }
 
+  /** Numbers the events after those that another gateway has stored. */
+  startAfter(sequenceNumber: number): void {
+    this.lastStored = sequenceNumber;
+    this.lastSeen = sequenceNumber;
+  }
+
   append(event: ResponseEvent): void {
     if (this.terminal === undefined && isTerminal(event.name)) this.terminal = this.unstored.length;
     this.unstored.push(event);

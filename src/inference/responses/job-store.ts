@@ -172,6 +172,34 @@ export class JobStore {
     return row === undefined ? undefined : (JSON.parse(row.record) as ResponseRecord);
   }
 
+  /** Whether other gateways may work on jobs of the same database. */
+  get isShared(): boolean {
+    return this.leases !== undefined;
+  }
+
+  /** Returns whether a job is queued or in progress, at any gateway. */
+  async isUnderWay(id: string): Promise<boolean> {
+    const row = await this.database
+      .selectFrom("stored_responses")
+      .select("id")
+      .where("id", "=", id)
+      .where(underWay)
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
+  /** Returns the number of the last stored event of a job; -1 where there is none. */
+  async lastSequence(id: string): Promise<number> {
+    const row = await this.database
+      .selectFrom("stored_response_events")
+      .select("last_sequence")
+      .where("response_id", "=", id)
+      .orderBy("last_sequence", "desc")
+      .limit(1)
+      .executeTakeFirst();
+    return row === undefined ? -1 : Number(row.last_sequence);
+  }
+
   /** Stores events in the order in which they came. */
   async append(id: string, events: readonly ResponseEvent[]): Promise<void> {
     await appendEvents(this.database, { id, events });
