@@ -129,7 +129,8 @@ class TurnEncoder {
       this.blocks.encode(part, place.at(`.content[${index}]`)),
     );
     // Cache points are placed beside results, not in them.
-    const said = blocks.filter((block) => !("cachePoint" in block));
+    const points = blocks.filter((block) => "cachePoint" in block);
+    const said = blocks.filter((block) => !points.includes(block));
     const isFailed = message.isError === true;
     const hasStatus = readsStatus.test(this.model);
     const content = isFailed && !hasStatus ? [{ text: "Error:" }, ...said] : said;
@@ -141,7 +142,7 @@ class TurnEncoder {
           ...(isFailed && hasStatus && { status: "error" }),
         },
       },
-      ...(said.length < blocks.length ? cachePoint({}) : cachePoint(message.cache)),
+      ...(message.cache === undefined ? points.slice(-1) : cachePoint(message.cache)),
     ];
   }
 }

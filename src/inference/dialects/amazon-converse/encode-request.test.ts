@@ -284,6 +284,46 @@ describe("tools", () => {
     expect(losses.map(({ field }) => field)).toContain("cache_control");
   });
 
+  test.each([
+    ["claude-opus-4-8", ["1h", "1h", "1h", undefined]],
+    ["claude-sonnet-4-20250514", [undefined, undefined, undefined, undefined]],
+    ["claude-opus-4-1-20250805", [undefined, undefined, undefined, undefined]],
+  ])("marks four places for %s, none for longer than one before it", (name, lifetimes) => {
+    const marked = (ttl?: "1h") => ({ field: "cache_control", ...(ttl && { ttl }) }) as const;
+    const said = (text: string, ttl?: "1h") =>
+      ({ type: "text", text, cache: marked(ttl) }) as const;
+    const { body, losses } = encode(
+      {
+        tools: [{ ...tool, cache: marked("1h") }],
+        messages: [
+          { role: "system", parts: [said("Be brief.", "1h")] },
+          {
+            role: "assistant",
+            parts: [{ type: "tool-call", kind: "function", id: "a", name: "f", arguments: "{}" }],
+          },
+          { role: "tool", toolCallId: "a", parts: [said("ok", "1h")] },
+          { role: "user", parts: [said("Go.", "1h"), said("And?")] },
+        ],
+      },
+      { upstreamModel: `us.anthropic.${name}-v1:0` },
+    );
+    const points = JSON.stringify([body.system, body.messages]).match(/"cachePoint":\{[^}]*\}/g);
+    expect(points?.map((point) => /"ttl":"(.*)"/.exec(point)?.[1])).toEqual(lifetimes);
+    expect(JSON.stringify(body.toolConfig)).not.toContain("cachePoint");
+    expect(losses.map(({ field }) => field)).toContain("cache_control");
+  });
+
+  test("marks nothing for models that cache no prompts", () => {
+    const cache = { field: "cache_control" } as const;
+    const request = user({ type: "text", text: "Hi", cache });
+    for (const upstreamModel of ["nvidia.nemotron-super-3-120b", "qwen.qwen3-coder-480b-v1:0"])
+      expect(encode(request, { upstreamModel }).body.messages).toEqual([
+        { role: "user", content: [{ text: "Hi" }] },
+      ]);
+    const arn = "arn:aws:bedrock:us-east-1:1:application-inference-profile/a";
+    expect(JSON.stringify(encode(request, { upstreamModel: arn }).body)).toContain("cachePoint");
+  });
+
   test("keeps calls and results apart from texts for models that refuse them together", () => {
     const said = (text: string) => ({ type: "text", text }) as const;
     const call = { type: "tool-call", kind: "function", id: "a", name: "f" } as const;
