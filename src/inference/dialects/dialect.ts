@@ -201,8 +201,8 @@ export interface DialectDeviations {
   userLengthMax?: number;
   /** Whether ids of calls have to be nine letters and digits. */
   nineCharacterCallIds?: boolean;
-  /** Whether a user's turn may not follow the result of a call directly. */
-  answersResults?: boolean;
+  /** Whether a user's turn may not follow the result of a call directly, for Mistral's models or all. */
+  answersResults?: boolean | "mistral";
   /** Whether the upstream answers 400 to the role `developer` from its own clients too. */
   refusesDeveloper?: boolean;
   /** Whether the upstream answers 400 to pictures, files and recordings anywhere in a conversation. */

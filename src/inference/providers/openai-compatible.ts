@@ -60,6 +60,7 @@ export const vllm = {
   deviations: {
     maxTokensField: "either",
     systemOnlyFirst: true,
+    answersResults: "mistral",
     ownCompletions: { form: "openai" },
   },
   naming: {},

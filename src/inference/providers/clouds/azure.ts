@@ -61,6 +61,7 @@ export const azure = {
     unsupportedFields: openaiUnknownFields,
     unreasonedFunctions: openaiUnreasonedFunctions,
     maxEffortElsewhere: openaiMaxElsewhere,
+    answersResults: "mistral",
   },
   naming: {},
 } satisfies ProviderDefinition;

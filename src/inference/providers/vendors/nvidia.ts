@@ -18,6 +18,6 @@ export const nvidia = {
     },
     { match: /embed|bge|rerank|paligemma|voicechat|cosmos|riva-/, dialect: "none" },
   ],
-  deviations: { maxTokensField: "max_tokens" },
+  deviations: { maxTokensField: "max_tokens", answersResults: "mistral" },
   naming: {},
 } satisfies ProviderDefinition;

@@ -20,6 +20,7 @@ export const openrouter = {
     reasoningReplay: "reasoning_details",
     cacheMarkers: "cache_control",
     userLengthMax: 128,
+    answersResults: "mistral",
     ownCompletions: { form: "openai", oneText: true },
   },
   naming: {},

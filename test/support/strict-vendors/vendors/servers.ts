@@ -2,6 +2,7 @@ import {
   all,
   at,
   callsOf,
+  follows,
   isAbove,
   isOther,
   isSet,
@@ -62,6 +63,17 @@ export const vllmRules: readonly VendorRule[] = rulesOf(
       says: "Conversation roles must alternate user/assistant/user/assistant/...",
       source: "github.com/microsoft/autogen/issues/1037 (2023-12-21)",
       violates: { model: "google/gemma-3-27b-it", body: twoUsers },
+    },
+    {
+      id: "user-after-result",
+      models: /[Mm]istral/,
+      when: follows("user", "tool"),
+      says: "Unexpected role 'user' after role 'tool'",
+      source: "github.com/mistralai/mistral-vibe/issues/578 (2026-04-09)",
+      violates: {
+        model: "mistralai/Mistral-Small-4-119B-2603",
+        body: chatHistory({}, { role: "user", content: "And tomorrow?" }),
+      },
     },
     {
       id: "too-many-logprobs",

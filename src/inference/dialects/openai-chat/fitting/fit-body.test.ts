@@ -10,9 +10,12 @@ test("turns of reasoning alone are left out where the upstream refuses them", ()
   const fitted = fitMessages(messages, {
     deviations: { refusesEmptyTurns: true },
     reasons: false,
+    upstreamModel: "m",
   });
   expect(fitted).toEqual([asked, called, asked]);
-  expect(fitMessages(messages, { deviations: {}, reasons: true })).toBe(messages);
+  expect(fitMessages(messages, { deviations: {}, reasons: true, upstreamModel: "m" })).toBe(
+    messages,
+  );
 });
 
 test.each([
@@ -24,6 +27,7 @@ test.each([
   const [, , last] = fitMessages([asked, first, called], {
     deviations: { reasoningBesideCalls: true },
     reasons,
+    upstreamModel: "m",
   });
   expect(last).toEqual(isAdded ? { ...called, reasoning_content: "" } : called);
 });
@@ -40,11 +44,29 @@ test.each([
         unsupportedMessageFields: ["reasoning", "reasoning_content"],
       },
       reasons: true,
+      upstreamModel: "m",
     } as const;
     const thinking = [{ type: "text", text: "Hm." }];
     expect(fitMessages([asked, { role: "assistant", ...said }], rules)).toEqual([
       asked,
       { role: "assistant", content: [{ type: "thinking", thinking }, ...text] },
     ]);
+  },
+);
+
+test.each([
+  ["mistralai/Mistral-Small-4-119B-2603", true],
+  ["meta/llama-4-maverick", false],
+])(
+  "a turn stands between a result and the user where %s needs one: %p",
+  (upstreamModel, isAdded) => {
+    const result = { role: "tool", tool_call_id: "a", content: "sunny" };
+    const fitted = fitMessages([asked, called, result, asked], {
+      deviations: { answersResults: "mistral" },
+      reasons: false,
+      upstreamModel,
+    });
+    const between = isAdded ? [{ role: "assistant", content: "Done." }] : [];
+    expect(fitted).toEqual([asked, called, result, ...between, asked]);
   },
 );

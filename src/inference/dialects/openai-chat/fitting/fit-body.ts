@@ -35,7 +35,7 @@ export function bodyChanges(sent: JsonObject, upstream: FittedUpstream): BodyCha
     fittedTools(body, upstream),
   ]);
   const reasons = upstream.reasons && !isReasoningOff({ ...body, ...unforced.changes });
-  const rules = { deviations: upstream.deviations, reasons };
+  const rules = { ...upstream, reasons };
   const messages = hasMessageRules(rules)
     ? asArray(unforced.changes["messages"] ?? body.messages)
     : undefined;
@@ -230,8 +230,7 @@ function unnamedChoice(body: JsonObject, { deviations }: FittedUpstream): BodyCh
 }
 
 /** What an upstream requires of messages beside the chat dialect. */
-interface MessageRules {
-  deviations: DialectDeviations;
+interface MessageRules extends Omit<FittedUpstream, "reasons"> {
   /** Whether the model is going to reason. */
   reasons: boolean;
 }
@@ -251,6 +250,7 @@ export function fitMessages(
   let isChanged = false;
   const fitted: JsonObject[] = [];
   const needsReasoning = requiresReasoning(messages, rules);
+  const answersResults = hasToAnswer(rules);
   for (const [index, message] of messages.entries()) {
     if (rules.deviations.refusesEmptyTurns === true && isEmptyTurn(message)) {
       isChanged = true;
@@ -258,7 +258,7 @@ export function fitMessages(
     }
     const fit = fitMessage(message, { deviations: rules.deviations, needsReasoning, index });
     const before = fitted.at(-1);
-    if (rules.deviations.answersResults === true && isAfterResult(fit, before)) {
+    if (answersResults && isAfterResult(fit, before)) {
       fitted.push(acknowledgement);
       isChanged = true;
     }
@@ -266,6 +266,21 @@ export function fitMessages(
     fitted.push(fit);
   }
   return isChanged ? fitted : messages;
+}
+
+/**
+ * Wire names of Mistral's models, whose templates refuse a user's turn behind a result at other
+ * providers too. Sources: NousResearch/hermes-agent#20154, danny-avila/LibreChat#12429,
+ * mistralai/mistral-vibe#578 (2026-05).
+ */
+const mistralNames = /(?:mi|mini|magi|dev|code)stral|mixtral/i;
+
+/** Returns whether a user's turn may not follow a result. */
+function hasToAnswer({
+  deviations: { answersResults: rule },
+  upstreamModel,
+}: Omit<MessageRules, "reasons">): boolean {
+  return rule === "mistral" ? mistralNames.test(upstreamModel) : rule === true;
 }
 
 const isAfterResult = (message: JsonObject, before: JsonObject | undefined): boolean =>
@@ -290,9 +305,12 @@ const requiresReasoning = (
     messages.some(({ reasoning_content: text }) => typeof text === "string" && text !== ""));
 
 /** Returns whether an upstream requires anything of messages. */
-export const hasMessageRules = ({ deviations }: Pick<MessageRules, "deviations">): boolean =>
+export const hasMessageRules = ({
+  deviations,
+  upstreamModel,
+}: Omit<MessageRules, "reasons">): boolean =>
   deviations.nineCharacterCallIds === true ||
-  deviations.answersResults === true ||
+  hasToAnswer({ deviations, upstreamModel }) ||
   deviations.refusesDeveloper === true ||
   deviations.systemOnlyFirst === true ||
   deviations.unsupportedMessageFields !== undefined ||

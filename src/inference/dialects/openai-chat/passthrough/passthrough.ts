@@ -158,14 +158,18 @@ function fitToUpstream(
 }
 
 /** Returns whether anything of a body may have to change for a route. */
-const hasRules = ({ refuses, provider: { deviations } }: TargetRoute["route"]): boolean =>
+const hasRules = ({
+  refuses,
+  upstreamModel,
+  provider: { deviations },
+}: TargetRoute["route"]): boolean =>
   refuses !== undefined ||
   deviations.unsupportedFields !== undefined ||
   deviations.userLengthMax !== undefined ||
   deviations.jsonWithoutSchema === true ||
   deviations.readsTextAlone === true ||
   hasFunctionRules(deviations) ||
-  hasMessageRules({ deviations });
+  hasMessageRules({ deviations, upstreamModel });
 
 const isRemoved = (edits: Edits, field: string): boolean =>
   edits.has(field) && edits.get(field) === undefined;
