@@ -340,12 +340,19 @@ export function decodeAnnotation(value: JsonValue): Annotation | undefined {
   });
 }
 
-/** Encodes a citation for a chat client; none for kinds that chat does not have. */
-export function encodeAnnotation(annotation: Annotation): JsonObject[] {
+/**
+ * Encodes a citation for a chat client; none for kinds that chat does not have. One without a place
+ * of its own is about the given part of the text: clients refuse answers in which one has no place or
+ * title (@ai-sdk/openai 4.0.118, @openrouter/sdk 1.3.19).
+ */
+export function encodeAnnotation(
+  annotation: Annotation,
+  [start, end]: readonly [start: number, end: number],
+): JsonObject[] {
   if (annotation.type === "opaque")
     return annotation.dialect === "openai-chat" ? [annotation.value] : [];
   if (annotation.type !== "url") return [];
-  const { url, title, startIndex, endIndex, citedText } = annotation;
+  const { url, title = url, startIndex = start, endIndex = end, citedText } = annotation;
   return [
     {
       type: "url_citation",

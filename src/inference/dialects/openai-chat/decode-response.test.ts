@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
-import type { CanonicalResponse } from "../../canonical/response.ts";
+import { responseParts, type CanonicalResponse } from "../../canonical/response.ts";
 import type { DecodeContext } from "../dialect.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { encodeResponse } from "./encode-response.ts";
+import { ChatStreamEncoder } from "./encode-stream.ts";
 
 const decode = (
   choice: object,
@@ -237,6 +238,41 @@ describe("encodeResponse", () => {
     expect(refused.choices).toMatchObject([
       { finish_reason: "content_filter", message: { content: null, refusal: "Not this." } },
     ]);
+  });
+
+  test("gives a citation without a place that of its text, whole and streamed", () => {
+    const response: CanonicalResponse = {
+      ...head,
+      choices: [
+        {
+          index: 0,
+          parts: [
+            { type: "text", text: "Hi. " },
+            {
+              type: "text",
+              text: "Bun 2 is out.",
+              annotations: [{ type: "url", url: "https://bun.test" }],
+            },
+          ],
+          finish: { reason: "stop" },
+        },
+      ],
+    };
+    const annotations = [
+      {
+        type: "url_citation",
+        url_citation: {
+          url: "https://bun.test",
+          title: "https://bun.test",
+          start_index: 4,
+          end_index: 17,
+        },
+      },
+    ];
+    expect(encodeResponse(response).choices).toMatchObject([{ message: { annotations } }]);
+    const encoder = new ChatStreamEncoder();
+    const frames = responseParts(response).flatMap((part) => encoder.encode(part));
+    expect(frames.join("")).toContain(`"delta":${JSON.stringify({ annotations })}`);
   });
 
   test("omits parts of other dialects and their citations", () => {

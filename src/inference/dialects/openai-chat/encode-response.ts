@@ -58,7 +58,7 @@ export function createLossDetector({ request }: ResponseContext = {}): LossDetec
       case "image":
         return encodeImage(part.image).length === 0 ? "image" : undefined;
       case "annotation":
-        return encodeAnnotation(part.annotation).length === 0 ? "annotations" : undefined;
+        return encodeAnnotation(part.annotation, [0, 0]).length === 0 ? "annotations" : undefined;
       case "opaque":
         return opaqueName(part.part);
       case "tool-call-start":
@@ -95,7 +95,7 @@ function encodeMessage(
   }
   const texts = parts.filter((part): part is TextPart => part.type === "text");
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool-call");
-  const annotations = texts.flatMap((part) => part.annotations ?? []).flatMap(encodeAnnotation);
+  const annotations = encodeSources(texts);
   const audio = parts.find((part) => part.type === "audio-output");
   const images = parts.flatMap((part) => (part.type === "image" ? encodeImage(part) : []));
   return withoutUndefined<JsonObject>({
@@ -107,6 +107,15 @@ function encodeMessage(
     audio: audio && encodeAudio(audio),
     images: images.length === 0 ? undefined : images,
     ...encodeCalls(calls, facts.legacyFunctions),
+  });
+}
+
+/** Encodes the citations of the texts that are joined to one. */
+function encodeSources(texts: readonly TextPart[]): JsonObject[] {
+  return texts.flatMap(({ annotations = [], text }, index) => {
+    if (annotations.length === 0) return [];
+    const end = joinTexts(texts.slice(0, index + 1)).length;
+    return annotations.flatMap((each) => encodeAnnotation(each, [end - text.length, end]));
   });
 }
 

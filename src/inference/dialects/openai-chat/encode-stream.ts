@@ -12,6 +12,7 @@ import {
   type ToolCallStart,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
+import type { Annotation } from "../../canonical/message.ts";
 import type { ReasoningPart } from "../../canonical/reasoning.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
 import { gatewayFields } from "../shared/gateway-facts.ts";
@@ -73,7 +74,7 @@ export class ChatStreamEncoder implements StreamEncoder {
    */
   private text({ choiceIndex, text, json }: TextDelta): string[] {
     const choice = this.choice(choiceIndex);
-    const plain = choice.plainText(json ?? JSON.stringify(text));
+    const plain = choice.plainText(json ?? JSON.stringify(text), text.length);
     return plain === undefined
       ? choice.text(text).map(this.entryFrame)
       : [`${this.head}[${plain}]}\n\n`];
@@ -144,7 +145,12 @@ class ChoiceEncoder {
   private heldSeals: { seal: ReasoningPart; names: JsonObject }[] = [];
   private pendingSeparator = "";
   private hasRole = false;
-  private hasText = false;
+  /** The characters of text so far, and where the latest text began. */
+  private saidLength = 0;
+  private textStart = 0;
+  private isInText = false;
+  /** Citations of the whole text that has not ended. */
+  private unplaced: Annotation[] = [];
   private hasRefusal = false;
   private finished = false;
 
@@ -162,6 +168,7 @@ class ChoiceEncoder {
       case "text-delta":
         return this.text(part.text);
       case "text-end":
+        return this.endText();
       case "opaque":
         return [];
       case "reasoning-start":
@@ -177,9 +184,7 @@ class ChoiceEncoder {
       case "refusal-delta":
         return this.refusal(part.refusal);
       case "annotation":
-        return encodeAnnotation(part.annotation).flatMap((annotation) =>
-          this.delta({ annotations: [annotation] }),
-        );
+        return this.annotate(part.annotation);
       case "logprobs":
         this.keepProbabilities(part);
         return [];
@@ -199,6 +204,7 @@ class ChoiceEncoder {
     const refusal =
       finish.reason === "refusal" && !this.hasRefusal ? finish.explanation : undefined;
     const entries = [
+      ...this.endText(),
       ...this.releaseSeals(),
       ...(refusal === undefined ? [] : this.delta({ refusal })),
       ...(this.hasRole ? [] : this.delta({})),
@@ -211,15 +217,35 @@ class ChoiceEncoder {
   }
 
   private startText(startsMessage: boolean): JsonObject[] {
-    if (startsMessage && this.hasText) this.pendingSeparator = messageSeparator;
+    if (startsMessage && this.saidLength > 0) this.pendingSeparator = messageSeparator;
+    this.textStart = this.saidLength + this.pendingSeparator.length;
+    this.isInText = true;
     return [];
   }
 
+  private endText(): JsonObject[] {
+    this.isInText = false;
+    const citations = this.unplaced;
+    this.unplaced = [];
+    return citations.flatMap((annotation) => this.annotate(annotation));
+  }
+
+  /** Encodes a citation. One of a whole text waits for the text's end. */
+  private annotate(annotation: Annotation): JsonObject[] {
+    if (this.isInText && annotation.type === "url" && annotation.endIndex === undefined) {
+      this.unplaced.push(annotation);
+      return [];
+    }
+    return encodeAnnotation(annotation, [this.textStart, this.saidLength]).flatMap((citation) =>
+      this.delta({ annotations: [citation] }),
+    );
+  }
+
   /**
-   * Returns the JSON text of the single entry of a text, which is given in JSON; undefined where the
-   * entry has more than the text.
+   * Returns the JSON text of the single entry of a text, which is given in JSON with its length;
+   * undefined where the entry has more than the text.
    */
-  plainText(json: string): string | undefined {
+  plainText(json: string, length: number): string | undefined {
     if (
       !this.hasRole ||
       this.finished ||
@@ -227,14 +253,14 @@ class ChoiceEncoder {
       this.pendingProbabilities !== undefined
     )
       return undefined;
-    this.hasText = true;
+    this.saidLength += length;
     return `{"index":${this.index},"delta":{"content":${json}},"logprobs":null,"finish_reason":null}`;
   }
 
   text(text: string): JsonObject[] {
     if (this.finished) return [];
-    this.hasText = true;
     const content = this.pendingSeparator + text;
+    this.saidLength += content.length;
     this.pendingSeparator = "";
     return this.delta({ content });
   }

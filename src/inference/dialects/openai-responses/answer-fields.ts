@@ -83,12 +83,16 @@ export function decodeAnnotations(value: unknown): Annotation[] | undefined {
   return annotations.length === 0 ? undefined : annotations;
 }
 
-/** Encodes a citation for a Responses client; none for kinds that Responses does not have. */
-export function encodeAnnotation(annotation: Annotation): JsonObject[] {
+/**
+ * Encodes a citation as Responses has it; none for kinds that it does not have. One without a place
+ * of its own is about the whole text: clients refuse answers in which one has no place or title
+ * (@ai-sdk/openai 4.0.118, @openrouter/sdk 1.3.19).
+ */
+export function encodeAnnotation(annotation: Annotation, text: string): JsonObject[] {
   if (annotation.type === "opaque")
     return annotation.dialect === "openai-responses" ? [annotation.value] : [];
   if (annotation.type !== "url") return [];
-  const { url, title, startIndex, endIndex, citedText } = annotation;
+  const { url, title = url, startIndex = 0, endIndex = text.length, citedText } = annotation;
   return [
     withoutUndefined<JsonObject>({
       type: "url_citation",

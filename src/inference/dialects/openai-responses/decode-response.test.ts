@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
 import { decodeResponse } from "./decode-response.ts";
+import { encodeResponse } from "./encode-response.ts";
 
 const whole = (output: JsonObject[], more: JsonObject = {}): JsonObject => ({
   id: "resp_1",
@@ -129,4 +130,29 @@ describe("an upstream response", () => {
       ),
     ).toThrow(expect.objectContaining({ code: "upstream_error", message: "Out of order." }));
   });
+});
+
+test("a citation without a place has that of its text for a client", () => {
+  const { output } = encodeResponse({
+    id: "resp_1",
+    model: "m",
+    createdAtSeconds: 7,
+    choices: [
+      {
+        index: 0,
+        parts: [
+          {
+            type: "text",
+            text: "Bun 2 is out.",
+            annotations: [{ type: "url", url: "https://bun.test" }],
+          },
+        ],
+        finish: { reason: "stop" },
+      },
+    ],
+  });
+  const place = { title: "https://bun.test", start_index: 0, end_index: 13 };
+  expect(output).toMatchObject([
+    { content: [{ annotations: [{ type: "url_citation", url: "https://bun.test", ...place }] }] },
+  ]);
 });

@@ -43,7 +43,7 @@ export const createLossDetector = (): LossDetector => (part) => {
     case "audio-delta":
       return part.data === undefined ? undefined : "audio";
     case "annotation":
-      return encodeAnnotation(part.annotation).length === 0 ? "annotations" : undefined;
+      return encodeAnnotation(part.annotation, "").length === 0 ? "annotations" : undefined;
     case "opaque":
       return part.part.dialect === "openai-responses" ? undefined : opaqueName(part.part);
     default:

@@ -116,6 +116,22 @@ describe("every complete stream", () => {
   });
 });
 
+test("a citation that comes before its text is about the whole of it", () => {
+  const annotation = { type: "url", url: "https://bun.test" } as const;
+  const [opening = start, ...said] = text(0, "Once");
+  const told = events([
+    start,
+    opening,
+    { type: "annotation", ...place(0), annotation },
+    ...said,
+    finish(),
+    end,
+  ]);
+  expect(told.map(({ type }) => type)).toContain("response.output_text.annotation.added");
+  const cited = { type: "url_citation", url: "https://bun.test", start_index: 0, end_index: 4 };
+  expect(told.at(-1)?.response?.output).toMatchObject([{ content: [{ annotations: [cited] }] }]);
+});
+
 describe("OpenAI's own stream helper", () => {
   let frames: readonly string[] = [];
   const server = Bun.serve({

@@ -1,5 +1,5 @@
 import { brand } from "../../../platform/kernel/brand.ts";
-import type { ImagePart, OpaquePart } from "../../canonical/message.ts";
+import type { Annotation, ImagePart, OpaquePart } from "../../canonical/message.ts";
 import {
   reconcileFinish,
   type Finish,
@@ -203,6 +203,8 @@ export class OutputBuilder {
     number,
     Extract<StreamPart, { type: "text-start" | "reasoning-start" }>
   >();
+  /** Citations of texts that have not begun; Claude sends them first. */
+  private readonly early = new Map<number, Annotation[]>();
   private message: MessageBuilder | undefined;
   private hasRefusal = false;
   private tokens: TokenLogProbability[] = [];
@@ -249,7 +251,7 @@ export class OutputBuilder {
         this.addRefusal(part.itemIndex, part.refusal);
         break;
       case "annotation":
-        this.message?.annotate(part.itemIndex, part.annotation);
+        this.annotate(part.itemIndex, part.annotation);
         break;
       case "logprobs":
         this.tokens.push(...(part.content ?? []));
@@ -306,7 +308,16 @@ export class OutputBuilder {
     if (text === "") return;
     const tokens = this.tokens;
     if (tokens.length > 0) this.tokens = [];
-    this.messageFor(itemIndex).text(itemIndex, { text, json, tokens });
+    const message = this.messageFor(itemIndex);
+    message.text(itemIndex, { text, json, tokens });
+    if (this.early.size === 0) return;
+    for (const annotation of this.early.get(itemIndex) ?? []) message.annotate(itemIndex, annotation);
+    this.early.delete(itemIndex);
+  }
+
+  private annotate(itemIndex: number, annotation: Annotation): void {
+    if (!this.begun.has(itemIndex)) this.message?.annotate(itemIndex, annotation);
+    else this.early.set(itemIndex, [...(this.early.get(itemIndex) ?? []), annotation]);
   }
 
   private addRefusal(itemIndex: number, refusal: string): void {

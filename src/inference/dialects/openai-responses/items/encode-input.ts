@@ -218,7 +218,7 @@ function spokenPart(part: AssistantPart, place: EncodePlace): JsonObject | undef
 }
 
 function spokenText(part: TextPart, place: EncodePlace): JsonObject {
-  const annotations = part.annotations?.flatMap(encodeAnnotation);
+  const annotations = part.annotations?.flatMap((each) => encodeAnnotation(each, part.text));
   return {
     type: "output_text",
     text: part.text,

@@ -36,6 +36,8 @@ interface OpenPart {
   key: number;
   text: string;
   annotations: JsonObject[];
+  /** Citations of the whole text, which wait for its end. */
+  unplaced: Annotation[];
   logprobs: JsonObject[];
 }
 
@@ -110,7 +112,13 @@ export class MessageBuilder implements ItemBuilder {
   annotate(key: number, annotation: Annotation): void {
     const part = this.partIsOpen ? this.content.at(-1) : undefined;
     if (part?.key !== key || part.type !== "output_text") return;
-    for (const wire of encodeAnnotation(annotation)) {
+    if (annotation.type === "url" && annotation.endIndex === undefined)
+      part.unplaced.push(annotation);
+    else this.cite(part, annotation);
+  }
+
+  private cite(part: OpenPart, annotation: Annotation): void {
+    for (const wire of encodeAnnotation(annotation, part.text)) {
       this.head.emit?.("response.output_text.annotation.added", {
         ...this.place(),
         annotation_index: part.annotations.length,
@@ -145,7 +153,7 @@ export class MessageBuilder implements ItemBuilder {
     const current = this.partIsOpen ? this.content.at(-1) : undefined;
     if (current?.key === key && current.type === type) return current;
     this.closePart();
-    const part: OpenPart = { type, key, text: "", annotations: [], logprobs: [] };
+    const part: OpenPart = { type, key, text: "", annotations: [], unplaced: [], logprobs: [] };
     // Reported before it is filled, from a copy that stays empty.
     const empty = wirePart({ ...part, annotations: [], logprobs: [] });
     this.content.push(part);
@@ -158,6 +166,7 @@ export class MessageBuilder implements ItemBuilder {
   private closePart(): void {
     const part = this.content.at(-1);
     if (!this.partIsOpen || part === undefined) return;
+    for (const annotation of part.unplaced) this.cite(part, annotation);
     const done =
       part.type === "refusal"
         ? { refusal: part.text }
