@@ -172,6 +172,20 @@ describe("a Messages request", () => {
     expect(fitMessages({ headers }, {}).headers).toMatchObject(headers);
   });
 
+  test("asks for the arguments of calls as they come: at Bedrock by a beta alone", () => {
+    const eager = (name: string, value: boolean) => ({ name, eager_input_streaming: value });
+    const tools = [eager("a", true), eager("b", false), { name: "c" }];
+    const bedrock = fitMessages({ text: JSON.stringify({ tools }) }, amazonBedrock.deviations);
+    expect(JSON.parse(bedrock.text)).toEqual({
+      tools: [{ name: "a" }, { name: "b" }, { name: "c" }],
+      anthropic_version: "bedrock-2023-05-31",
+      anthropic_beta: ["fine-grained-tool-streaming-2025-05-14"],
+    });
+    expect(bedrock.losses).toEqual([]);
+    const vertex = fitMessages({ text: JSON.stringify({ tools }) }, googleVertexAnthropic.deviations);
+    expect(JSON.parse(vertex.text)).toMatchObject({ tools });
+  });
+
   test("omits fields that Bedrock refuses, and reports them as losses", () => {
     const fitted = fitMessages(
       { text: '{"metadata":{"user_id":"u"},"max_tokens":9,"service_tier":"auto"}' },

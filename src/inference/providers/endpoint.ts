@@ -148,11 +148,21 @@ export function fitToEndpoint(
   }
   const isInvoked = deviations.messagesPath === "invoke-model";
   const members = scanMembers(request.text);
+  const { eagerBeta } = deviations;
+  const plain = eagerBeta === undefined ? undefined : plainTools(request.text, members);
+  if (eagerBeta !== undefined && plain?.isEager === true && !betas.includes(eagerBeta))
+    betas.push(eagerBeta);
   const unknown = (deviations.unknownMessagesFields ?? []).filter((field) =>
     members.some(({ key }) => key === field),
   );
   return {
-    text: editBody(request.text, { members, betas: isInvoked ? betas : [], unknown, deviations }),
+    text: editBody(request.text, {
+      members,
+      betas: isInvoked ? betas : [],
+      unknown,
+      tools: plain?.tools,
+      deviations,
+    }),
     headers: isInvoked ? headers : { ...headers, ...betaHeader },
     losses: [
       ...betaLosses,
@@ -173,11 +183,13 @@ function editBody(
     members,
     betas,
     unknown,
+    tools,
     deviations: { messagesPath, bodyVersion },
   }: {
     members: readonly Member[];
     betas: readonly string[];
     unknown: readonly string[];
+    tools: string | undefined;
     deviations: ProviderDeviations;
   },
 ): string {
@@ -193,10 +205,33 @@ function editBody(
     members,
     new Map<string, string | undefined>([
       ...removed.map((field) => [field, undefined] as const),
+      ...(tools === undefined ? [] : [["tools", tools] as const]),
       ["anthropic_version", JSON.stringify(bodyVersion)],
       ...(betas.length === 0 ? [] : [["anthropic_beta", JSON.stringify(betas)] as const]),
     ]),
   );
+}
+
+/** The member by which Anthropic's tools ask for arguments as they come. */
+const eagerField = "eager_input_streaming";
+
+/** Returns the tools of a body without that member, and whether one asks; undefined where none has it. */
+function plainTools(
+  text: string,
+  members: readonly Member[],
+): { tools: string; isEager: boolean } | undefined {
+  const member = members.find(({ key }) => key === "tools");
+  const written = member === undefined ? "" : text.slice(member.valueStart, member.valueEnd);
+  if (!written.includes(`"${eagerField}"`)) return undefined;
+  const tools: unknown = JSON.parse(written);
+  if (!Array.isArray(tools)) return undefined;
+  let isEager = false;
+  const plain = tools.map((tool: unknown) => {
+    const { [eagerField]: asked, ...rest } = Object(tool) as Record<string, unknown>;
+    isEager ||= asked === true;
+    return rest;
+  });
+  return { tools: JSON.stringify(plain), isEager };
 }
 
 function knownBetas(

@@ -93,6 +93,8 @@ export interface ProviderDeviations extends DialectDeviations {
    * be sent.
    */
   knownBetas?: readonly string[];
+  /** The beta in place of `eager_input_streaming` of tools, which the vendor answers with 400. */
+  eagerBeta?: string;
   /** Members of a Messages body that the vendor answers with 400. */
   unknownMessagesFields?: readonly string[];
   /** Whether responses can be asked for on WebSockets too, which remember them. */

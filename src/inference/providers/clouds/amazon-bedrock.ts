@@ -5,6 +5,9 @@ import {
   type SigningCredential,
 } from "../provider-definition.ts";
 
+/** The beta that streams the arguments of calls as they come. */
+const fineGrained = "fine-grained-tool-streaming-2025-05-14";
+
 /** Amazon Bedrock. Source: https://aws.amazon.com/bedrock */
 export const amazonBedrock = {
   id: "amazon-bedrock",
@@ -49,12 +52,15 @@ export const amazonBedrock = {
       "context-management-2025-06-27",
       "dev-full-thinking-2025-05-14",
       "effort-2025-11-24",
+      fineGrained,
       "interleaved-thinking-2025-05-14",
       "output-128k-2025-02-19",
       "token-efficient-tools-2025-02-19",
       "tool-examples-2025-10-29",
       "tool-search-tool-2025-10-19",
     ],
+    // The field is refused with the beta too, which alone does the same (vercel/ai#17179, 2026-07).
+    eagerBeta: fineGrained,
     unknownMessagesFields: ["metadata", "service_tier", "container", "inference_geo"],
   },
   // Inference profiles have a region as prefix: `eu.anthropic.claude-...`.
