@@ -214,6 +214,27 @@ test("functions, calls and the choice of a function are told to be functions", (
   });
 });
 
+test("custom tools in the form of Responses are nested", () => {
+  const grammar = { syntax: "lark", definition: "start: A" };
+  const nested = { type: "function", ...untyped };
+  const flat = {
+    tools: [
+      nested,
+      { type: "custom", name: "ApplyPatch", format: { type: "grammar", ...grammar } },
+      { type: "custom", name: "note", description: "Notes it.", cache_control: {} },
+    ],
+    tool_choice: { type: "custom", name: "ApplyPatch" },
+  };
+  expect(withToolTypes(flat)).toEqual({
+    tools: [
+      nested,
+      { type: "custom", custom: { name: "ApplyPatch", format: { type: "grammar", grammar } } },
+      { type: "custom", custom: { name: "note", description: "Notes it." }, cache_control: {} },
+    ],
+    tool_choice: { type: "custom", custom: { name: "ApplyPatch" } },
+  });
+});
+
 test.each([
   [{ messages: [{ role: "user" }, "odd"], tools: [{ type: "function", ...untyped }] }],
   [{ tools: [{ name: "look" }, 5], tool_choice: "auto", messages: "odd" }],

@@ -21,7 +21,7 @@ import {
   sound,
   topLogprobs,
 } from "../shared/request-check.ts";
-import { asArray, asObject } from "../shared/wire-fields.ts";
+import { asArray, asObject, withoutUndefined } from "../shared/wire-fields.ts";
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string(), ...cacheMarkers });
 
@@ -316,17 +316,18 @@ export const hidesReasoning = ({
   ((Object(reasoning) as { exclude?: unknown }).exclude ?? included === false) === true;
 
 /**
- * Returns a body whose functions, calls and choice of a function say that they are functions;
- * undefined where nothing has to be added. Clients of Mistral and of Hugging Face leave the type
- * out (mistralai 1.9 and huggingface_hub 0.33, as they sent it in 2025-12).
+ * Returns a body whose functions, calls and choice of a function say that they are functions, and
+ * whose custom tools are nested; undefined where nothing has to change. Clients of Mistral and of
+ * Hugging Face leave the type out (mistralai 1.9 and huggingface_hub 0.33, as they sent it in
+ * 2025-12), and Cursor writes its custom tool as for Responses (BerriAI/litellm#34029, 2026-07).
  */
 export function withToolTypes(
   body: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> | undefined {
   const { tools, tool_choice: choice, messages } = body;
   const typed = {
-    tools: typedList(tools),
-    tool_choice: isUntyped(choice) ? typedOne(choice) : choice,
+    tools: nestedList(typedList(tools)),
+    tool_choice: isFlat(choice) ? nestedOne(choice) : isUntyped(choice) ? typedOne(choice) : choice,
     messages: typedMessages(messages),
   };
   if (typed.tools === tools && typed.tool_choice === choice && typed.messages === messages)
@@ -351,6 +352,31 @@ function typedList(list: unknown): unknown {
   const values = asArray(list);
   return values?.some(isUntyped) === true
     ? values.map((value): JsonValue => (isUntyped(value) ? typedOne(value) : value))
+    : list;
+}
+
+/** Returns whether a custom tool, or the choice of one, has its members as Responses has them. */
+const isFlat = (value: unknown): value is JsonObject => {
+  const { type, name, custom } = asObject(value) ?? {};
+  return type === "custom" && typeof name === "string" && custom === undefined;
+};
+
+const nestedOne = ({ type, name, description, format, ...rest }: JsonObject): JsonObject => ({
+  type,
+  ...rest,
+  custom: withoutUndefined<JsonObject>({ name, description, format: nestedFormat(format) }),
+});
+
+/** Returns the format of a custom tool as chat has it, with its grammar nested. */
+function nestedFormat(format: JsonValue | undefined): JsonValue | undefined {
+  const { type, ...grammar } = asObject(format) ?? {};
+  return type === "grammar" && !("grammar" in grammar) ? { type, grammar } : format;
+}
+
+function nestedList(list: unknown): unknown {
+  const values = asArray(list);
+  return values?.some(isFlat) === true
+    ? values.map((value): JsonValue => (isFlat(value) ? nestedOne(value) : value))
     : list;
 }
 
