@@ -37,6 +37,14 @@ test("calls under way without thoughts are sent without thinking", () => {
   });
 });
 
+test("a turn of thoughts alone leaves those around it as one", () => {
+  const messages = [user, says(thought("s")), { ...user, content: [text] }];
+  const found = withoutSeals(JSON.stringify({ messages }), { refusal });
+  expect(JSON.parse(found?.text ?? "")).toEqual({
+    messages: [{ role: "user", content: [...user.content, text] }],
+  });
+});
+
 test("another refusal is not about seals", () => {
   const messages = [user, says(thought("s"), text), user];
   const other = { refusal: { code: null, message: "The text field is blank." } };

@@ -20,6 +20,21 @@ const turnForm: TurnForm = {
   isResult: (block) => "toolResult" in block,
 };
 
+/** Joins neighbours of one side, between which a turn of thoughts alone stood: Converse refuses them. */
+function alternating(messages: readonly unknown[]): JsonObject[] {
+  const turns: JsonObject[] = [];
+  for (const message of messages.map((each) => Object(each) as JsonObject)) {
+    const last = turns.at(-1);
+    if (last === undefined || last.role !== message.role) turns.push(message);
+    else
+      turns[turns.length - 1] = {
+        ...last,
+        content: [...(asArray(last.content) ?? []), ...(asArray(message.content) ?? [])],
+      };
+  }
+  return turns;
+}
+
 /**
  * Returns a request without the thinking that another account signed. Calls under way that lose
  * theirs cannot go on with a budget, as on Claude's own API.
@@ -29,7 +44,7 @@ export function withoutSeals(text: string, unreadable: Unreadable): UnsealedRequ
   const { messages, additionalModelRequestFields: own } = JSON.parse(text) as JsonObject;
   const unsealed = withoutThoughts(asArray(messages) ?? [], unreadable, turnForm);
   if (unsealed === undefined) return undefined;
-  const edits = new Map([["messages", JSON.stringify(unsealed.messages)]]);
+  const edits = new Map([["messages", JSON.stringify(alternating(unsealed.messages))]]);
   const { thinking, ...fields } = asObject(own) ?? {};
   const stopsThinking = unsealed.callsLackThoughts && asObject(thinking)?.type === "enabled";
   if (stopsThinking) edits.set("additionalModelRequestFields", JSON.stringify(fields));

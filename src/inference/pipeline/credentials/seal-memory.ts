@@ -18,7 +18,7 @@ export class SealMemory {
   /** Whether any was refused at all, which nearly no request has to look up. */
   isUsed = false;
   private readonly clock: Clock;
-  /** When the latest refusal of an account is forgotten. */
+  /** When the latest refusal of an account is forgotten, the oldest first. */
   private readonly accounts = new Map<string, number>();
   /** When each refused seal is forgotten, the oldest first. */
   private readonly seals = new Map<string, number>();
@@ -30,7 +30,13 @@ export class SealMemory {
   /** Notes seals that a candidate's account has refused. */
   note(candidate: Candidate, seals: readonly string[]): void {
     const account = accountOf(candidate);
-    const untilMs = this.clock.monotonicMs() + lifetimeMs;
+    const nowMs = this.clock.monotonicMs();
+    const untilMs = nowMs + lifetimeMs;
+    for (const [name, endMs] of this.accounts) {
+      if (endMs > nowMs) break;
+      this.accounts.delete(name);
+    }
+    this.accounts.delete(account);
     this.accounts.set(account, untilMs);
     this.isUsed = true;
     for (const seal of seals) {
