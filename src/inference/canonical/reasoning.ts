@@ -62,6 +62,17 @@ export interface ReasoningLevels {
   default?: string;
 }
 
+const effortOrder = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** Returns the place of an effort among all, from none on; -1 for an unknown one. */
+export const effortRank = (level: string): number => effortOrder.indexOf(level);
+
+/** Returns the known efforts that reason, lowest first, of levels in any order. */
+export const risingEfforts = (levels: readonly string[]): string[] =>
+  levels
+    .filter((level) => effortRank(level) > 0)
+    .sort((one, other) => effortRank(one) - effortRank(other));
+
 const sealVersion = "gw1:";
 
 /**

@@ -41,7 +41,7 @@ import {
   noteKeyServed,
   takeKey,
 } from "./credentials/provider-credentials.ts";
-import { withoutKnownSeals, withoutRefusedSeals } from "./refused-seals.ts";
+import { adaptedAgain, withoutKnownSeals } from "./second-attempt.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import { routingTrail } from "./plan-call.ts";
 import { recordFailed, settle, type Settled, type Settlement, withAnswer } from "./settle.ts";
@@ -86,7 +86,7 @@ async function run<Wanted extends Served>(
       const ready = readyFor(execution, planned);
       if (ready === undefined) continue;
       const served =
-        (await attemptOne(execution, ready)) ?? (await attemptUnsealed(execution, ready));
+        (await attemptOne(execution, ready)) ?? (await attemptAgain(execution, ready));
       if (served !== undefined) {
         assert(isWanted(served), "every adapter of a surface gives answers of the same kind");
         return served;
@@ -306,9 +306,9 @@ async function attemptOne(
   return servedWhole(execution, ended, settled);
 }
 
-/** Attempts a candidate once more where it refused sealed thoughts; undefined for other refusals. */
-async function attemptUnsealed(execution: Execution, ready: Ready): Promise<Served | undefined> {
-  const adapter = withoutRefusedSeals(execution, ready);
+/** Attempts a candidate once more where that can mend its refusal; undefined for other failures. */
+async function attemptAgain(execution: Execution, ready: Ready): Promise<Served | undefined> {
+  const adapter = adaptedAgain(execution, ready);
   return adapter === undefined ? undefined : attemptOne(execution, { ...ready, adapter });
 }
 

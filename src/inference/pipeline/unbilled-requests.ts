@@ -12,6 +12,7 @@ import type { DialectId } from "../canonical/dialect-id.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import { chatDialectOf, adapt } from "./adapt.ts";
 import { planCall } from "./plan-call.ts";
+import { withoutRemembered } from "./second-attempt.ts";
 import { type Candidate, comparablePrice } from "../routing/candidate.ts";
 import { AbortScope } from "../upstream/abort-scope.ts";
 import type { Probe, ProbeKey } from "../../byok/key-prober.ts";
@@ -80,7 +81,12 @@ async function askProvider(
   { call, candidate, inputCount: { read, wrap } }: CountRequest,
 ): Promise<number | undefined> {
   const abortScope = new AbortScope(call.signalOf, { aborts: true });
-  const adapted = call.adapt(candidate);
+  // A count fails where seals cannot be read, as the request would.
+  const adapted = withoutRemembered(deps.sealMemory, {
+    candidate,
+    adapter: call.adapt(candidate),
+    body: call.body,
+  });
   const adapter =
     wrap === undefined
       ? adapted

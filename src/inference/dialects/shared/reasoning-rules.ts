@@ -3,9 +3,11 @@ import type { Loss, CanonicalRequest } from "../../canonical/request.ts";
 import {
   type ReasoningLevels,
   type ReasoningRequest,
+  effortRank,
   isForeignReasoning,
   isReasoningDisabled,
   isSealedReasoning,
+  risingEfforts,
 } from "../../canonical/reasoning.ts";
 import { budgetTokensMin, budgetWithin, type TargetRoute } from "./passthrough.ts";
 import type { JsonObject } from "../../canonical/json.ts";
@@ -64,14 +66,6 @@ export const undeclaredFormat = (field = "response_format"): Loss => ({
   reason: "the provider does not declare response_format for this model",
 });
 
-const effortOrder = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-
-const rankOf = (level: string): number => effortOrder.indexOf(level);
-
-/** Returns the levels that an effort may be clamped to, lowest first, in any declared order. */
-const clampable = (levels: readonly string[]): string[] =>
-  levels.filter((level) => rankOf(level) > 0).sort((one, other) => rankOf(one) - rankOf(other));
-
 /**
  * Returns the effort that is sent: the nearest lower level that the model declares, the lowest when
  * all are higher, or its default for an unknown one. `none` is never clamped, and a model that
@@ -83,11 +77,11 @@ export function clampEffort(
 ): string | undefined {
   if (effort === "none" || declared === undefined || declared.levels.includes(effort))
     return effort;
-  const rank = rankOf(effort);
+  const rank = effortRank(effort);
   if (rank < 0) return declared.default;
-  const levels = clampable(declared.levels);
+  const levels = risingEfforts(declared.levels);
   return (
-    levels.findLast((level) => rankOf(level) <= rank) ??
+    levels.findLast((level) => effortRank(level) <= rank) ??
     levels[0] ??
     declared.levels.find((level) => level !== "none") ??
     declared.default

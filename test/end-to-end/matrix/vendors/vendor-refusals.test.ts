@@ -107,6 +107,42 @@ test("several answers with tools are asked for without reasoning where it exclud
   expect(answer.headers.get("x-service-translation-loss")).toBe("reasoning_effort");
 });
 
+describe("thinking that is off, at a model that cannot stop,", () => {
+  const off = { max_tokens: 900, thinking: { type: "disabled" } };
+  const askOff = (model: string, more: object = {}) => {
+    scene.upstream.forget();
+    const body = { ...ask(off), model: scene.idOf("openai", model), ...more };
+    return scene.gateway.post("/messages", body);
+  };
+
+  test.each([
+    ["gpt-5", "minimal"],
+    ["o3", "low"],
+  ])("%s is as little as it knows", async (model, least) => {
+    const answer = await askOff(model, { provider: { only: ["openai"] } });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-service-translation-loss")).toContain("thinking");
+    expect(scene.upstream.received.map(({ body }) => body["reasoning_effort"])).toEqual([
+      "none",
+      least,
+    ]);
+  });
+
+  test("is refused where the caller wants no loss", async () => {
+    const answer = await askOff("gpt-5", {
+      provider: { only: ["openai"], require_parameters: true },
+    });
+    expect([answer.status, scene.upstream.received.length]).toEqual([400, 1]);
+  });
+
+  test("is refused where the client names the effort itself", async () => {
+    scene.upstream.forget();
+    const body = { ...ask({ reasoning_effort: "none" }), model: scene.idOf("openai", "gpt-5") };
+    const answer = await scene.ask("/chat/completions", body, "openai");
+    expect([answer.status, scene.upstream.received.length]).toEqual([400, 1]);
+  });
+});
+
 describe("thoughts that another account has sealed", () => {
   const user = (text: string) => ({ role: "user", content: text });
   const sealed = (id: string, seal: string) => ({
