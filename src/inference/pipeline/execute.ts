@@ -85,8 +85,7 @@ async function run<Wanted extends Served>(
       if (isTooShort(execution, planned)) continue;
       const ready = readyFor(execution, planned);
       if (ready === undefined) continue;
-      const served =
-        (await attemptOne(execution, ready)) ?? (await attemptAgain(execution, ready));
+      const served = (await attemptOne(execution, ready)) ?? (await attemptAgain(execution, ready));
       if (served !== undefined) {
         assert(isWanted(served), "every adapter of a surface gives answers of the same kind");
         return served;

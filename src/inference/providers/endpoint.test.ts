@@ -182,7 +182,10 @@ describe("a Messages request", () => {
       anthropic_beta: ["fine-grained-tool-streaming-2025-05-14"],
     });
     expect(bedrock.losses).toEqual([]);
-    const vertex = fitMessages({ text: JSON.stringify({ tools }) }, googleVertexAnthropic.deviations);
+    const vertex = fitMessages(
+      { text: JSON.stringify({ tools }) },
+      googleVertexAnthropic.deviations,
+    );
     expect(JSON.parse(vertex.text)).toMatchObject({ tools });
   });
 

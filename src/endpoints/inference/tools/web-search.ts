@@ -12,6 +12,7 @@ import {
   fieldsOf,
   entriesOf,
 } from "../../../platform/kernel/json/json-members.ts";
+import { searchTool } from "../../../platform/kernel/models/charged-extras.ts";
 
 const textsOf = (value: unknown): string[] =>
   entriesOf(value).filter((each): each is string => typeof each === "string");
@@ -38,15 +39,22 @@ const searching: ReadonlySet<string> = new Set([
   "google-generate",
 ]);
 
-/** Returns whether every provider of a model searches the web itself. */
-const searchesItself = ({ routes }: CatalogModel): boolean =>
-  routes.every(
-    (route) => searching.has(chatDialectOf(route)) || route.price?.base.searches !== undefined,
-  );
+/**
+ * Returns whether every provider of a model searches the web itself, and is sent what the request
+ * says of it: only some dialects have words for each other's searches.
+ */
+const searchesItself = ({ routes }: CatalogModel, call: ChatCall): boolean =>
+  routes.every((route) => {
+    const sent = call.requirements.extrasAt?.(call.routeFor?.(route) ?? route);
+    return (
+      (searching.has(chatDialectOf(route)) || route.price?.base.searches !== undefined) &&
+      sent?.tools.some(({ name }) => name === searchTool) === true
+    );
+  });
 
 /**
  * Returns the search as a tool of a request that asks for searches (`asksForSearch`); undefined
- * where every provider of its model searches itself.
+ * where every provider of its model searches for it.
  */
 export function searchToolFor(
   { search, inference }: Pick<Dependencies, "search" | "inference">,
@@ -54,7 +62,7 @@ export function searchToolFor(
 ): GatewayTool | undefined {
   if (search === undefined) return undefined;
   const { model } = modelFor(inference, { ...call, id: String(withoutOnline(call.body["model"])) });
-  if (searchesItself(model)) return undefined;
+  if (searchesItself(model, call)) return undefined;
   return {
     name: searchDefinition.name,
     label: "",

@@ -311,7 +311,8 @@ export class OutputBuilder {
     const message = this.messageFor(itemIndex);
     message.text(itemIndex, { text, json, tokens });
     if (this.early.size === 0) return;
-    for (const annotation of this.early.get(itemIndex) ?? []) message.annotate(itemIndex, annotation);
+    for (const annotation of this.early.get(itemIndex) ?? [])
+      message.annotate(itemIndex, annotation);
     this.early.delete(itemIndex);
   }
 

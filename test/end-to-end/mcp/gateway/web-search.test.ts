@@ -111,10 +111,11 @@ describe.each([false, true])("streamed: %p", (stream) => {
     expect(queries).toHaveLength(3);
   });
 
-  test("Messages", async () => {
+  // The second searches itself, and has no words for a search of Messages.
+  test.each([model, "scripted/openai-responses"])("Messages, on %s", async (served) => {
     say();
     const request = {
-      model,
+      model: served,
       max_tokens: 500,
       messages: [{ role: "user" as const, content: "?" }],
       tools: [{ type: "web_search_20250305" as const, name: "web_search" as const, max_uses: 3 }],
