@@ -6,7 +6,8 @@ import { Conversations } from "../../mcp/hub/conversations.ts";
 import type { HubLibrary } from "../../mcp/hub/hub-library.ts";
 import { openHub } from "../../mcp/hub/open-hub.ts";
 import { SearchIndex } from "../../mcp/hub/search-index.ts";
-import { hourMs, type Clock } from "../../platform/kernel/clock.ts";
+import type { Clock } from "../../platform/kernel/clock.ts";
+import { hourly } from "../../platform/kernel/time/hourly.ts";
 import type { Storage } from "../../platform/storage/storage.ts";
 import { withTables } from "../../platform/storage/with-tables.ts";
 import type { Logger } from "../../platform/telemetry/logger.ts";
@@ -62,14 +63,14 @@ export function buildHub(
       .finally(() => void writing.delete(written));
     writing.add(written);
   };
-  const purging = setInterval(() => {
+  const endPurging = hourly(() => {
     if (isLeader?.() === false) return;
     conversations
       .purge()
       .catch((error: unknown) =>
         logger.error({ err: error }, "old conversations could not be deleted"),
       );
-  }, hourMs);
+  });
   return {
     conversations,
     purgeConversations: () => conversations.purge(),
@@ -80,7 +81,7 @@ export function buildHub(
       importNetworks: hubImportNetworks,
     }),
     async stopHub() {
-      clearInterval(purging);
+      endPurging();
       await Promise.all(writing);
     },
   };

@@ -1,4 +1,5 @@
-import { dayMs, hourMs, type Clock } from "../../platform/kernel/clock.ts";
+import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import { hourly } from "../../platform/kernel/time/hourly.ts";
 import type { DocumentJobStore } from "./document-job-store.ts";
 
 /** Milliseconds for which a result can be fetched, and a key means the same job. */
@@ -22,7 +23,7 @@ export class DocumentJobRetention {
      */
     isLeader?: (() => boolean) | undefined;
   };
-  private timer: ReturnType<typeof setInterval> | undefined;
+  private endRounds: () => void = () => undefined;
   private running: Promise<void> = Promise.resolve();
 
   constructor(options: DocumentJobRetention["options"]) {
@@ -31,13 +32,13 @@ export class DocumentJobRetention {
 
   /** Starts to purge every hour. */
   start(): void {
-    this.timer = setInterval(() => {
+    this.endRounds = hourly(() => {
       if (this.options.isLeader?.() === false) return;
       this.running = this.purge().then(
         () => this.options.onPurged(),
         (error: unknown) => this.options.onError(error),
       );
-    }, hourMs);
+    });
   }
 
   /** Deletes everything that is due. */
@@ -49,7 +50,7 @@ export class DocumentJobRetention {
 
   /** Stops; resolves when a purge in progress has ended. */
   stop(): Promise<void> {
-    clearInterval(this.timer);
+    this.endRounds();
     return this.running;
   }
 }

@@ -1,4 +1,5 @@
-import { dayMs, hourMs, minuteMs, type Clock } from "../../platform/kernel/clock.ts";
+import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
+import { hourly } from "../../platform/kernel/time/hourly.ts";
 import type { ResponseStore } from "./response-store.ts";
 
 /**
@@ -21,7 +22,7 @@ export class ResponseRetention {
      */
     isLeader?: (() => boolean) | undefined;
   };
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  private endRounds: () => void = () => undefined;
   private running: Promise<void> = Promise.resolve();
   private stopping = false;
 
@@ -29,23 +30,15 @@ export class ResponseRetention {
     this.options = options;
   }
 
-  /**
-   * Starts to purge every hour, for the first time after a minute, so that no start is slowed and
-   * gateways that are restarted often purge too.
-   */
+  /** Starts to purge every hour. */
   start(): void {
-    this.timer = setTimeout(() => {
-      this.round();
-      this.timer = setInterval(() => this.round(), hourMs);
-    }, minuteMs);
-  }
-
-  private round(): void {
-    if (this.options.isLeader?.() === false) return;
-    this.running = this.purge().then(
-      () => this.options.onPurged?.(),
-      (error: unknown) => this.options.onError(error),
-    );
+    this.endRounds = hourly(() => {
+      if (this.options.isLeader?.() === false) return;
+      this.running = this.purge().then(
+        () => this.options.onPurged?.(),
+        (error: unknown) => this.options.onError(error),
+      );
+    });
   }
 
   /** Deletes everything that is due. */
@@ -62,7 +55,7 @@ export class ResponseRetention {
   /** Stops; resolves when a purge in progress has ended, which is after its next step. */
   stop(): Promise<void> {
     this.stopping = true;
-    clearInterval(this.timer);
+    this.endRounds();
     return this.running;
   }
 }
