@@ -359,6 +359,7 @@ describe("configured providers", () => {
       maxTokensField: "max_tokens",
       ownCompletions: { form: "openai" },
       systemOnlyFirst: true,
+      answersResults: "mistral",
       reasoningReplay: "reasoning",
       unsupportedFields: ["seed"],
     });
@@ -380,6 +381,7 @@ describe("configured providers", () => {
       maxTokensField: "either",
       ownCompletions: { form: "openai" },
       systemOnlyFirst: true,
+      answersResults: "mistral",
     });
   });
 
