@@ -378,6 +378,16 @@ describe("tools", () => {
   test.each(choices)("have the choice %j decoded", (choice, fields) => {
     expect(decode({ tool_choice: choice })).toMatchObject(fields);
   });
+
+  test("have the choice of one that Anthropic runs decoded as its own", () => {
+    const choice = { type: "tool", name: "web_search" };
+    const tools = [{ type: "web_search_20250305", name: "web_search" }, { name: "a" }];
+    expect(decode({ tools, tool_choice: choice }).toolChoice).toEqual({
+      type: "hosted",
+      dialect: "anthropic-messages",
+      value: choice,
+    });
+  });
 });
 
 test("fields without a canonical name are kept unchanged", () => {

@@ -155,9 +155,10 @@ function decodeToolFields(body: RequestFields): Partial<ToolFields> {
   const later = laterDefinitions(body);
   const tools =
     later.length === 0 ? body.nestedList("tools") : [...(body.nestedList("tools") ?? []), ...later];
+  const decoded = tools?.map(decodeTool);
   return withoutUndefined<Partial<ToolFields>>({
-    tools: tools?.map(decodeTool),
-    toolChoice: choice && decodeToolChoice(choice),
+    tools: decoded,
+    toolChoice: choice && decodeToolChoice(choice, decoded),
     parallelToolCalls: oneAtATime === undefined ? undefined : !oneAtATime,
   });
 }
@@ -185,17 +186,22 @@ const decodeFunction = (tool: RequestFields): FunctionTool =>
     extensions: extensionsOf(tool, knownToolFields),
   });
 
-function decodeToolChoice(choice: RequestFields): ToolChoice {
+/** Decodes the choice. That of a tool which Anthropic runs goes where the tool goes. */
+function decodeToolChoice(choice: RequestFields, tools: readonly Tool[] = []): ToolChoice {
   const type = choice.requiredString("type");
+  const own: ToolChoice = { type: "hosted", dialect: "anthropic-messages", value: choice.object };
   switch (type) {
     case "auto":
     case "none":
       return { type };
     case "any":
       return { type: "required" };
-    case "tool":
-      return { type: "tool", kind: "function", name: choice.requiredString("name") };
+    case "tool": {
+      const name = choice.requiredString("name");
+      const isHosted = tools.some((tool) => tool.type === "hosted" && tool.value.name === name);
+      return isHosted ? own : { type: "tool", kind: "function", name };
+    }
     default:
-      return { type: "hosted", dialect: "anthropic-messages", value: choice.object };
+      return own;
   }
 }
