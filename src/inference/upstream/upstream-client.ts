@@ -204,14 +204,14 @@ export class UpstreamClient {
   }
 
   /**
-   * Lets the event loop poll once before writing, since the close of a long-idle connection may be
-   * waiting to be read.
+   * Lets the event loop poll its sockets once before writing, since the close of a long-idle
+   * connection may be waiting to be read.
    */
   private async sendOnRested(
     idle: Connection,
     { request, wire }: { request: UpstreamRequest; wire: WireRequest },
   ): Promise<UpstreamResponse> {
-    await new Promise((resolve) => setTimeout(resolve, 0));
+    await socketsPolled();
     if (idle.isClosed) return this.sendOnNew(request, wire);
     return this.exchange(idle, { request, wire, onStale: () => this.sendOnNew(request, wire) });
   }
@@ -253,6 +253,13 @@ export class UpstreamClient {
     return exchange.start(wire);
   }
 }
+
+/**
+ * Resolves once the event loop has polled its sockets: between two immediate callbacks it does. A
+ * timer of 0 ms that comes due while this turn's work still runs would fire before the poll.
+ */
+const socketsPolled = (): Promise<void> =>
+  new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 const abandoned = (): UpstreamFailure =>
   new UpstreamFailure("aborted", "the request was abandoned", { sent: false });
