@@ -162,9 +162,13 @@ export class BudgetEditor {
         ...(await change(await this.find(reference))),
         updatedAtMs: this.options.clock.nowMs(),
       };
-      if (changed.action === "block") await this.options.ledger.watch(changed);
-      await this.options.store.replace(changed);
-      this.options.blocking.put(changed);
+      const { store, blocking, ledger } = this.options;
+      if (changed.action === "block") await ledger.watch(changed);
+      // Another gateway may have deleted it meanwhile.
+      const isThere = await store.replace(changed);
+      if (!isThere) blocking.remove(changed);
+      if (!isThere) throw noBudget();
+      blocking.put(changed);
       return changed;
     });
   }

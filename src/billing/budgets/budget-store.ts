@@ -100,10 +100,15 @@ export class BudgetStore {
     await this.database.insertInto("budgets").values(rowOf(budget)).execute();
   }
 
-  /** Writes all columns of a budget. */
-  async replace(budget: Budget): Promise<void> {
+  /** Writes all columns of a budget. Returns false where it was deleted meanwhile. */
+  async replace(budget: Budget): Promise<boolean> {
     const { id: _id, workspace_id: _workspace, ...values } = rowOf(budget);
-    await this.database.updateTable("budgets").set(values).where("id", "=", budget.id).execute();
+    const { numUpdatedRows } = await this.database
+      .updateTable("budgets")
+      .set(values)
+      .where("id", "=", budget.id)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
   }
 
   async remove(id: string): Promise<void> {

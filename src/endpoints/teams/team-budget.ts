@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { budgetPeriods } from "../../billing/budgets/budget.ts";
+import { type Budget, budgetPeriods } from "../../billing/budgets/budget.ts";
 import type { BudgetFields } from "../../billing/budgets/budget-editor.ts";
 import type { Team } from "../../identity/teams/team-store.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -81,10 +81,13 @@ async function replaceBudget(
   const { limit } = fields;
   const { workspaceId } = team;
   const known = (await budgets.editor.list(workspaceId)).find(({ id }) => id === team.budgetId);
+  const again = async () => replaceBudget(deps, { team: await teamEditor.find(team), fields });
   if (limit !== null && known !== undefined && !movesPeriod(fields)) {
     const changes = { limitNano: limitNano(limit), action: "block" } as const;
-    await budgets.editor.change({ workspaceId, id: known.id }, changes);
-    return team;
+    return budgets.editor.change({ workspaceId, id: known.id }, changes).then(
+      () => team,
+      (error: unknown) => (isGone(error) ? again() : Promise.reject(error)),
+    );
   }
   const made =
     limit === null
@@ -93,18 +96,31 @@ async function replaceBudget(
   const changed = await teamEditor.setBudget(team, made?.id ?? null);
   if (changed === undefined) {
     // Another gateway was first: its budget is the one to replace now.
-    if (made !== undefined) await budgets.editor.remove({ workspaceId, id: made.id });
-    return replaceBudget(deps, { team: await teamEditor.find(team), fields });
+    if (made !== undefined) await removeBudget(deps, made);
+    return again();
   }
-  if (known !== undefined) await budgets.editor.remove({ workspaceId, id: known.id });
+  if (known !== undefined) await removeBudget(deps, known);
   return changed;
 }
 
 /** Removes every budget that counts a team. */
 export async function unboundTeam(
-  { budgets: { editor } }: Pick<Dependencies, "budgets">,
-  { id: teamId, workspaceId }: Team,
+  deps: Pick<Dependencies, "budgets">,
+  { id, workspaceId }: Team,
 ): Promise<void> {
-  for (const { id, scope, subject } of await editor.list(workspaceId))
-    if (scope === "team" && subject === teamId) await editor.remove({ workspaceId, id });
+  for (const budget of await deps.budgets.editor.list(workspaceId))
+    if (budget.scope === "team" && budget.subject === id) await removeBudget(deps, budget);
 }
+
+/** Removes a budget, which another gateway may have removed before. */
+async function removeBudget(
+  { budgets }: Pick<Dependencies, "budgets">,
+  budget: Budget,
+): Promise<void> {
+  await budgets.editor.remove(budget).catch((error: unknown) => {
+    if (!isGone(error)) throw error;
+  });
+}
+
+const isGone = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code === "not_found";

@@ -82,7 +82,7 @@ export class TeamEditor {
           (await store.list(workspaceId)).filter((other) => other.id !== id),
         );
       const changed: Team = { ...team, ...changes, updatedAtMs: clock.nowMs() };
-      await store.replace(changed);
+      if (!(await store.replace(changed))) throw noTeam();
       directory.putTeam(changed);
       return changed;
     });

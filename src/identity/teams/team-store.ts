@@ -103,14 +103,19 @@ export class TeamStore {
     await this.database.insertInto("teams").values(rowOf(team)).execute();
   }
 
-  /** Writes the name and the models of a team. Its budget is changed apart (`setBudget`). */
-  async replace(team: Team): Promise<void> {
+  /**
+   * Writes the name and the models of a team. Its budget is changed apart (`setBudget`). Returns
+   * false where it was removed meanwhile.
+   */
+  async replace(team: Team): Promise<boolean> {
     const { name, allowed_models, updated_at_ms } = rowOf(team);
-    await this.database
+    const { numUpdatedRows } = await this.database
       .updateTable("teams")
       .set({ name, allowed_models, updated_at_ms })
       .where("id", "=", team.id)
-      .execute();
+      .where("removed_at_ms", "is", null)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
   }
 
   /**
