@@ -188,6 +188,7 @@ export const changePassword = defineEndpoint({
       method: "POST",
       path: "/change-password",
       body,
+      passwordParam: "current_password",
     });
     await deps.people.recovery.forgetEmailChange(sessionOf(context).user.id);
     await deps.people.throttle.succeeded(attempt);

@@ -336,6 +336,8 @@ export interface Delegated {
   /** The path below `identityPath`. */
   path: string;
   body?: Readonly<Record<string, unknown>>;
+  /** The client's name of the field with the present password. Default: password. */
+  passwordParam?: string;
   /** Whether the browser's session is hidden from the library, which is to start one. */
   withoutSession?: boolean;
 }
@@ -379,7 +381,7 @@ const refusalSchema = z
 export async function delegate(
   context: RequestContext<unknown>,
   { people: { identity }, publicUrl }: Pick<Dependencies, "people" | "publicUrl">,
-  { method, path, body, withoutSession = false }: Delegated,
+  { method, path, body, passwordParam = "password", withoutSession = false }: Delegated,
 ): Promise<DelegatedAnswer> {
   const { request } = context;
   assertSameOrigin(request, publicUrl());
@@ -396,7 +398,7 @@ export async function delegate(
     answer.headers.get("content-type")?.startsWith("application/json") && text !== ""
       ? JSON.parse(text)
       : null;
-  if (answer.status >= 400) throw refusalOf(answer.status, parsed);
+  if (answer.status >= 400) throw refusalOf(answer.status, parsed, passwordParam);
   return {
     status: answer.status,
     cookies: answer.headers.getSetCookie(),
@@ -433,7 +435,7 @@ function headersFor(
   return headers;
 }
 
-function refusalOf(status: number, body: unknown): GatewayError {
+function refusalOf(status: number, body: unknown, passwordParam: string): GatewayError {
   const { message, code } = refusalSchema.parse(body);
   // 2026-11: the library answers 500 to invalid credentials from a browser.
   const known = code === "FAILED_TO_VERIFY_REGISTRATION" ? "bad_request" : codes[status];
@@ -444,7 +446,10 @@ function refusalOf(status: number, body: unknown): GatewayError {
     );
   }
   const metadata = code === undefined ? {} : { reason: code.toLowerCase() };
-  return new GatewayError(known, message ?? "Signing in was refused.", { metadata });
+  return new GatewayError(known, message ?? "Signing in was refused.", {
+    metadata,
+    ...(code === "INVALID_PASSWORD" && { param: passwordParam }),
+  });
 }
 
 /**

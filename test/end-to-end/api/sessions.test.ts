@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brand } from "../../../src/platform/kernel/brand.ts";
 import { at, listAt, textAt } from "./at.ts";
+import { errorOf } from "./error-envelope-of.ts";
 import {
   type Browser,
   ownersPassword,
@@ -100,7 +101,10 @@ describe.each(engines)("sessions on %s", (_, freshUrl) => {
         current_password: current,
         new_password: wanted,
       });
-    expect((await change("wrong wrong wrong", "another long one")).status).toBe(400);
+    expect(await errorOf(await change("wrong wrong wrong", "another long one"))).toMatchObject({
+      status: 400,
+      param: "current_password",
+    });
     expect((await change(ownersPassword, "another long one")).status).toBe(200);
     expect(here.cookies.get(brand.sessionCookie)).not.toBe(before ?? "");
     expect((await elsewhere.api("GET", "/session")).status).toBe(401);
