@@ -42,6 +42,7 @@ import { patternOf, withoutFinalSlash } from "./final-slash.ts";
 import { meantPath } from "./meant-path.ts";
 import { preflight } from "./preflight.ts";
 import {
+  allowOf,
   refusingOtherMethods,
   withEveryMethodWhereNeeded,
   type CompiledRoutes,
@@ -213,7 +214,7 @@ function compilePath<Dependencies, Caller>(
     });
   const [first] = named.length > 0 ? named : methods;
   const encodeError = first?.[1].endpoint.encodeError ?? encodeContractError;
-  const allow = (named.length > 0 ? named : plain).map(([method]) => method).join(", ");
+  const allow = allowOf((named.length > 0 ? named : plain).map(([method]) => method));
   const refuse: RouteHandler = (request) =>
     refuseMethod(newContext(request, options), { options, encodeError, allow });
   const handlePlain: RouteHandler = (request) =>
@@ -379,10 +380,9 @@ async function readChecked<Dependencies, Caller>(
  */
 function nearest(paths: Iterable<string>, path: string): string | undefined {
   let found: string | undefined;
-  for (const candidate of paths) {
+  for (const candidate of paths)
     if (path.startsWith(`${candidate}/`) && candidate.length > (found?.length ?? 0))
       found = candidate;
-  }
   return found;
 }
 

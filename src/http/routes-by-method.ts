@@ -15,6 +15,10 @@ const routeMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 /** A method that a route can be for. */
 export type RouteMethod = (typeof routeMethods)[number];
 
+/** Returns methods as `Allow` lists them: HEAD is answered wherever GET is. */
+export const allowOf = (methods: readonly RouteMethod[]): string =>
+  methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
+
 /** A handler of these methods alone; requests with others go to the fallback. */
 export interface MethodRoute {
   readonly methods: readonly RouteMethod[];

@@ -39,12 +39,12 @@ test.each([
 test.each([
   ["GET", "/chat/completions", "POST"],
   ["DELETE", "/chat/completions", "POST"],
-  ["PUT", "/keys", "GET, POST"],
-  ["PATCH", "/credits", "GET"],
-  ["POST", "/models/acme/large", "GET"],
-  ["POST", "/models/count", "GET"],
-  ["DELETE", "/generation/gen_1", "GET"],
-  ["OPTIONS", "/credits", "GET"],
+  ["PUT", "/keys", "GET, HEAD, POST"],
+  ["PATCH", "/credits", "GET, HEAD"],
+  ["POST", "/models/acme/large", "GET, HEAD"],
+  ["POST", "/models/count", "GET, HEAD"],
+  ["DELETE", "/generation/gen_1", "GET, HEAD"],
+  ["OPTIONS", "/credits", "GET, HEAD"],
 ])("%s %s returns 405 that names the allowed methods", async (method, path, allow) => {
   for (const base of ["/api/v1", "/v1"]) {
     const error = await errorOf(await fetch(gateway.origin + base + path, { method }));
