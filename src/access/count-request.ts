@@ -1,5 +1,5 @@
 import type { AnswerHeaders } from "../http/answer-headers.ts";
-import { windowKeysOf, type Caller, type LlmKeyCaller } from "../identity/keys/caller.ts";
+import { keysOf, windowKeysOf, type Caller, type LlmKeyCaller } from "../identity/keys/caller.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { countedAddress } from "../platform/rate-windows/named-windows.ts";
 import type { Quota, QuotaState } from "../platform/rate-windows/quota-counter.ts";
@@ -195,10 +195,10 @@ function tell(
   });
 }
 
-/** Returns whether a number of requests a minute is a key's own limit, or that of its parent. */
+/** Returns whether a number of requests a minute is a key's own limit, or that of a key above it. */
 const hasLimit = (caller: CountedRequest["caller"], perMinute: number): boolean =>
   caller.kind === "llm-key" &&
-  [caller.key, caller.parent].some((key) => key?.rateLimitPerMinute === perMinute);
+  keysOf(caller).some(({ rateLimitPerMinute }) => rateLimitPerMinute === perMinute);
 
 function tooMany(
   code: "ip_rate_limit_exceeded" | "rate_limit_exceeded",

@@ -11,6 +11,7 @@ import {
   type Caller,
   type Credential,
   isLive,
+  keysOf,
   type LlmKeyCaller,
   requireOperator,
 } from "../identity/keys/caller.ts";
@@ -426,17 +427,16 @@ type EndpointPath = Pick<Endpoint<never>, "base" | "path">;
 
 function assertEndpointAllowed(credential: Credential, endpoint: EndpointPath): void {
   if (credential.kind !== "llm-key") return;
-  const allowed = credential.key.allowedEndpoints;
-  if (allowed === null || allowed.length === 0) return;
-  const pattern = asPattern(endpoint.path);
-  if (allowed.some((entry) => asPattern(entry) === pattern)) return;
-  throw new GatewayError(
-    "insufficient_scope",
-    `This key may not call ${shownPath(endpoint)}; its allowed_endpoints do not list it.`,
-    {
-      metadata: { allowed_endpoints: allowed },
-    },
-  );
+  for (const { allowedEndpoints: allowed } of keysOf(credential)) {
+    if (allowed === null || allowed.length === 0) continue;
+    const pattern = asPattern(endpoint.path);
+    if (allowed.some((entry) => asPattern(entry) === pattern)) continue;
+    throw new GatewayError(
+      "insufficient_scope",
+      `This key may not call ${shownPath(endpoint)}; its allowed_endpoints do not list it.`,
+      { metadata: { allowed_endpoints: allowed } },
+    );
+  }
 }
 
 const anonymousIn = (context: Pick<RequestContext, "clientAddress">): Caller => ({

@@ -31,7 +31,8 @@ export type Caller =
       /** The ids of the runs around `run`, innermost first; absent where there are none. */
       outerRunIds?: readonly string[];
       /**
-       * The key as it is stored, where its team narrows the models of `key`; absent for all others.
+       * The key as it is stored, where its team or a key above it narrows the models of `key`; absent
+       * for all others.
        */
       own?: LlmKey;
     }
@@ -177,14 +178,25 @@ export const spendingParentOf = ({
 }: Pick<LlmKeyCaller, "parent" | "run">): KeyLimits | undefined =>
   parent === undefined || run !== undefined ? undefined : spendingKeyOf(parent);
 
-/** Returns the ids of the keys and runs whose budgets count a caller's requests. */
-export const budgetKeyIdsOf = ({
+/**
+ * Returns the keys whose bounds apply to a caller: its own, that which created it, and for a run of
+ * a child key the one above that.
+ */
+export const keysOf = ({
   key,
   parent,
   grandparent,
+}: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">): readonly LlmKey[] => {
+  if (parent === undefined) return [key];
+  return grandparent === undefined ? [key, parent] : [key, parent, grandparent];
+};
+
+/** Returns the ids of the keys and runs whose budgets count a caller's requests. */
+export const budgetKeyIdsOf = ({
   outerRunIds = [],
+  ...caller
 }: Pick<LlmKeyCaller, "key" | "parent" | "grandparent" | "outerRunIds">): string[] => [
-  ...[key, parent, grandparent].flatMap((each) => each?.id ?? []),
+  ...keysOf(caller).map(({ id }) => id),
   ...outerRunIds,
 ];
 

@@ -1,7 +1,7 @@
 import { brand } from "../../platform/kernel/brand.ts";
 import type { WorkspaceStore, Workspace } from "../workspaces/workspace-store.ts";
 import type { Team, TeamStore } from "../teams/team-store.ts";
-import { type Credential, isLive, type LlmKeyCaller, teamOfKey } from "./caller.ts";
+import { type Credential, isLive, keysOf, type LlmKeyCaller, teamOfKey } from "./caller.ts";
 import { type ClientSecrets, clientSecretPrefix } from "./client-secrets.ts";
 import type { SecretHasher } from "./secret-hasher.ts";
 import type { LlmKeyStore, LlmKey } from "./llm-key-store.ts";
@@ -10,6 +10,8 @@ import { CredentialUses } from "./credential-uses.ts";
 import type { CredentialUseStore } from "./credential-use-store.ts";
 import type { ManagementKey } from "./management-keys.ts";
 import type { ManagementKeyStore } from "./management-key-store.ts";
+
+const noModels: Pick<Team, "allowedModels"> = { allowedModels: [] };
 
 /**
  * All live credentials in memory, by the hash of their secret. Authenticating a request costs one
@@ -130,12 +132,12 @@ export class CredentialDirectory {
     this.onChange(workspace.id);
     const { parentKeyId } = key;
     if (parentKeyId === undefined)
-      this.replace(key.id, key.hash, this.inTeam({ kind: "llm-key", key, workspace }));
+      this.replace(key.id, key.hash, this.narrowed({ kind: "llm-key", key, workspace }));
     else {
       const parent = this.llmKeyById(parentKeyId);
       // A child whose parent was deleted is dead, even if its own row says otherwise.
       if (parent === undefined) return;
-      this.replace(key.id, key.hash, this.inTeam({ kind: "llm-key", key, workspace, parent }));
+      this.replace(key.id, key.hash, this.narrowed({ kind: "llm-key", key, workspace, parent }));
       this.childIds.set(parentKeyId, (this.childIds.get(parentKeyId) ?? new Set()).add(key.id));
     }
     for (const child of this.childrenOf(key.id)) this.putLlmKey(child);
@@ -155,7 +157,7 @@ export class CredentialDirectory {
     if (workspace === undefined || (parent === undefined && run.rootId !== run.workspaceId))
       return this.forget(run.id);
     const grandparent = this.llmKeyById(parent?.parentKeyId ?? "");
-    const caller = this.inTeam({
+    const caller = this.narrowed({
       kind: "llm-key",
       key: keyOfRun(run, parent),
       workspace,
@@ -205,18 +207,18 @@ export class CredentialDirectory {
   }
 
   /**
-   * Returns a caller with the models of its key that its team allows too. A team that is not known
-   * allows none.
+   * Returns a caller with the models of its key that its team and the keys above it allow too. A
+   * team that is not known allows none.
    */
-  private inTeam(caller: LlmKeyCaller): LlmKeyCaller {
-    const teamId = teamOfKey(caller);
-    if (teamId === undefined) return caller;
-    const team = this.teams.get(teamId);
-    const allowed = team === undefined ? [] : team.allowedModels;
-    if (allowed === null) return caller;
+  private narrowed(caller: LlmKeyCaller): LlmKeyCaller {
     const { key } = caller;
-    const both = key.allowedModels?.filter((model) => allowed.includes(model)) ?? allowed;
-    return { ...caller, key: { ...key, allowedModels: both }, own: key };
+    const teamId = teamOfKey(caller);
+    const ofTeam = teamId === undefined ? null : (this.teams.get(teamId) ?? noModels).allowedModels;
+    const lists = [...keysOf(caller).map((each) => each.allowedModels), ofTeam];
+    const [first, ...others] = lists.filter((list) => list !== null);
+    if (first === undefined || (others.length === 0 && first === key.allowedModels)) return caller;
+    const allowedModels = first.filter((model) => others.every((list) => list.includes(model)));
+    return { ...caller, key: { ...key, allowedModels }, own: key };
   }
 
   /** Returns the caller of a run with this id, in any state. */

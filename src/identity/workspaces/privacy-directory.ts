@@ -1,4 +1,4 @@
-import type { LlmKeyCaller } from "../keys/caller.ts";
+import { keysOf, type LlmKeyCaller } from "../keys/caller.ts";
 import { type Privacy, noPrivacy } from "./privacy.ts";
 
 /** The settings of all workspaces and keys in memory. Planning a request costs two lookups. */
@@ -27,7 +27,7 @@ export class PrivacyDirectory {
    */
   contentsSinceMs(
     workspaceId: string,
-    caller: Pick<LlmKeyCaller, "key" | "parent">,
+    caller: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">,
   ): number | undefined {
     const { contentsSinceMs } = this.of(workspaceId);
     return contentsSinceMs === undefined || this.workspacePrivacy(workspaceId, caller).zdr
@@ -36,18 +36,15 @@ export class PrivacyDirectory {
   }
 
   /**
-   * Returns all requirements of a request: those of its workspace, its key, and the key that
-   * created that one.
+   * Returns all requirements of a request: those of its workspace, its key, and the keys above
+   * that one.
    */
   workspacePrivacy(
     workspaceId: string,
-    { key, parent }: Pick<LlmKeyCaller, "key" | "parent">,
+    caller: Pick<LlmKeyCaller, "key" | "parent" | "grandparent">,
   ): Privacy {
     if (this.byOwner.size === 0) return noPrivacy;
-    return [key.id, ...(parent === undefined ? [] : [parent.id])].reduce(
-      (sum, id) => both(sum, this.of(id)),
-      this.of(workspaceId),
-    );
+    return keysOf(caller).reduce((sum, { id }) => both(sum, this.of(id)), this.of(workspaceId));
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { KnownCaller } from "../../identity/keys/caller.ts";
+import { keysOf, type KnownCaller } from "../../identity/keys/caller.ts";
 import {
   isUsable,
   type PinnedTool,
@@ -126,8 +126,6 @@ export function exposedTools(
   return new Map([...named].map(([name, tool]) => [name, { name, ...tool }]));
 }
 
-/** Returns the lists that bound the tools of a caller: of its key, and of the key that created it. */
+/** Returns the lists that bound the tools of a caller: of its key, and of the keys above it. */
 export const keyLimitsOf = (caller: KnownCaller): ToolLimits["keys"] =>
-  caller.kind === "llm-key"
-    ? [caller.key.allowedTools ?? null, caller.parent?.allowedTools ?? null]
-    : [];
+  caller.kind === "llm-key" ? keysOf(caller).map((key) => key.allowedTools ?? null) : [];

@@ -213,6 +213,28 @@ describe.each(engines)("child keys on %s", (_, freshUrl) => {
     expect(listed.map((key) => at(key, "id"))).not.toContain(child.id);
   });
 
+  test("what a parent may no longer use is refused to its child and the child's runs", async () => {
+    const parent = await make();
+    const child = await makeChild(parent);
+    const opened = await workspaces.as(child.secret)("POST", "/runs", { name: "run", limit: 1 });
+    const run = { ...child, secret: textAt(await opened.json(), "key") };
+    const all = (): Promise<number[]> => Promise.all([parent, child, run].map(chat));
+    expect(await all()).toEqual([200, 200, 200]);
+    const lists = { allowed_models: ["acme/other"], allowed_endpoints: ["/api/v1/embeddings"] };
+    for (const [field, list] of Object.entries(lists)) {
+      await workspaces.own("PATCH", `/keys/${parent.hash}`, { [field]: list });
+      expect([field, ...(await all())]).toEqual([field, 403, 403, 403]);
+      await workspaces.own("PATCH", `/keys/${parent.hash}`, { [field]: null });
+    }
+    expect(await all()).toEqual([200, 200, 200]);
+    await workspaces.own("PATCH", `/security/keys/${parent.hash}`, { zdr: true });
+    expect(await all()).toEqual([403, 403, 403]);
+    expect(at(await show(child), "data")).toMatchObject({
+      allowed_models: null,
+      allowed_endpoints: null,
+    });
+  });
+
   test("a parent can delete its own children and no other key", async () => {
     const [parent, other] = [await make(), await make()];
     const [child, foreign] = [await makeChild(parent), await makeChild(other)];

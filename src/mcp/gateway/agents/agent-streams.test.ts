@@ -16,7 +16,7 @@ const callerWith = (allowedTools: string[] | null): ToolCaller =>
 function openOne(liveCaller: (caller: ToolCaller) => ToolCaller | undefined) {
   const streams = new AgentStreams({ liveCaller });
   const sent: string[] = [];
-  const limits = { keys: [["docs"], null], request: null };
+  const limits = { keys: [["docs"]], request: null };
   streams
     .add({ caller: callerWith(["docs"]), serverId: null, limits })
     ?.attach({ send: (kind) => void sent.push(kind), end: () => void sent.push("end") });
