@@ -52,6 +52,11 @@ test("accepts ids with dots", () => {
   expect(configuredProviderSchema.parse({ ...acme, id: "llama.cpp" }).id).toBe("llama.cpp");
 });
 
+test.each(["embeddings", "rerank", "decisions"])("%s need no price of output", (surface) => {
+  const entry = { ...acme, models: [{ ...large, surface, pricing: { prompt: "1" } }] };
+  expect(configuredProviderSchema.safeParse(entry).success).toBe(true);
+});
+
 test("does not require the address of a built-in provider", () => {
   expect(configuredProviderSchema.safeParse({ id: "groq" }).success).toBe(true);
 });
@@ -101,6 +106,11 @@ describe("refuses and names the path for", () => {
       "an incomplete price",
       { ...acme, models: [{ ...large, pricing: { prompt: "1" } }] },
       "models.0.pricing.completion",
+    ],
+    [
+      "embeddings without a price of input",
+      { ...acme, models: [{ ...large, surface: "embeddings", pricing: { completion: "1" } }] },
+      "models.0.pricing.prompt",
     ],
     ["a timeout of zero", { ...acme, timeouts_ms: { idle: 0 } }, "timeouts_ms.idle"],
     [

@@ -161,6 +161,9 @@ const modelFields = z.strictObject({
 const pricesBySurface: Partial<
   Record<z.infer<typeof surfaceSchema>, readonly (keyof z.infer<typeof pricingSchema>)[]>
 > = {
+  embeddings: ["prompt", "request"],
+  rerank: ["prompt", "request"],
+  decisions: ["prompt", "request"],
   images: ["image", "image_output", "completion", "request"],
   transcriptions: ["audio_input_minute", "audio_input", "prompt", "request"],
   speech: ["characters", "audio_output", "audio_output_minute", "completion", "request"],
