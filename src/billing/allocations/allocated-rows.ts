@@ -14,12 +14,15 @@ export interface AllocatedTables {
     ended_at_ms: number | null;
     released_at_ms: number | null;
     settled_nano: number | bigint;
+    settled_byok_nano: number | bigint;
   };
 }
 
+const settled = ["settled_nano", "settled_byok_nano"] as const;
+
 /** What runs count in one owner: spending of those that ended, and the limits of those open. */
 export interface AllocatedSums {
-  hours: { hour: number; nano: bigint }[];
+  hours: { hour: number; nano: bigint; byokNano: bigint }[];
   allocatedNano: bigint;
 }
 
@@ -33,7 +36,7 @@ export async function allocatedIn(
 ): Promise<AllocatedSums> {
   const rows = await database
     .selectFrom("runs")
-    .select(["id", "limit_nano", "ended_at_ms", "released_at_ms", "settled_nano"])
+    .select(["id", "limit_nano", "ended_at_ms", "released_at_ms", ...settled])
     .where((where) =>
       where.or([
         where("id", "=", id),
@@ -53,6 +56,7 @@ export async function allocatedIn(
       sums.hours.push({
         hour: Math.floor(Number(row.released_at_ms) / hourMs),
         nano: BigInt(row.settled_nano),
+        byokNano: BigInt(row.settled_byok_nano),
       });
   }
   return sums;
@@ -99,7 +103,7 @@ export async function loadAllocated(
 ): Promise<void> {
   let query = database
     .selectFrom("runs")
-    .select(["id", "owner_id", "limit_nano", "ended_at_ms", "released_at_ms", "settled_nano"])
+    .select(["id", "owner_id", "limit_nano", "ended_at_ms", "released_at_ms", ...settled])
     .where((where) =>
       where.or([
         where("released_at_ms", "is", null),
@@ -113,7 +117,11 @@ export async function loadAllocated(
       if (ownerId === undefined) continue;
       const owner = book.key(ownerId);
       if (row.released_at_ms === null) owner.allocatedNano += BigInt(row.limit_nano);
-      else owner.spend.add(row.released_at_ms, BigInt(row.settled_nano));
+      else {
+        owner.spend.add(row.released_at_ms, BigInt(row.settled_nano));
+        if (row.settled_byok_nano > 0)
+          book.byokSpend(ownerId).add(row.released_at_ms, BigInt(row.settled_byok_nano));
+      }
     }
   }
 }

@@ -21,6 +21,8 @@ export interface Allocation {
 export interface Release extends Pick<Allocation, "workspaceId" | "keys"> {
   amountNano: bigint;
   spentNano: bigint;
+  /** The list price of what was used through own provider keys. */
+  byokNano: bigint;
 }
 
 /** The outcome of an allocation: set aside, or what was free in place of it. */
@@ -107,8 +109,11 @@ export class BookAllocations implements Allocations {
 
   async release(release: Release): Promise<void> {
     this.undo(release);
-    for (const { keyId } of release.keys)
+    for (const { keyId } of release.keys) {
       this.book.key(keyId).spend.add(this.clock.nowMs(), release.spentNano);
+      if (release.byokNano > 0n)
+        this.book.byokSpend(keyId).add(this.clock.nowMs(), release.byokNano);
+    }
   }
 
   async close({ keyId }: { keyId: string }): Promise<void> {

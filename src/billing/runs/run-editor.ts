@@ -122,6 +122,7 @@ export class RunEditor {
       endedAtMs: null,
       releasedAtMs: null,
       settledNano: 0n,
+      settledByokNano: 0n,
       alertedPercent: 0,
     };
     await this.allocating(run, { owner, amountNano: limitNano, version: 1 }, async () => {
@@ -194,6 +195,7 @@ export class RunEditor {
         keys: owner.keys,
         amountNano: -deltaNano,
         spentNano: 0n,
+        byokNano: 0n,
       });
       return changed;
     });

@@ -104,6 +104,7 @@ export class RunReleases {
       keys: ownerKeysOf(run),
       amountNano: run.limitNano,
       spentNano: released.settledNano,
+      byokNano: released.settledByokNano,
     });
     if (caller !== undefined) directory.putRun(released);
     const parentId = parentRunIdOf(run);

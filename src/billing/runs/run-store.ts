@@ -27,11 +27,14 @@ interface RunRow {
   ended_at_ms: number | null;
   released_at_ms: number | null;
   settled_nano: number | bigint;
+  settled_byok_nano: number | bigint;
   alerted_percent: number;
 }
 
 /** Rows of runs, and the spending of their keys. */
-export type RunTables = Pick<LedgerTables, "key_spend_hours"> & { runs: RunRow };
+export type RunTables = Pick<LedgerTables, SpendTable> & { runs: RunRow };
+
+type SpendTable = "key_spend_hours" | "key_byok_hours";
 
 const fromRow = (row: RunRow): Run => ({
   id: row.id,
@@ -57,6 +60,7 @@ const fromRow = (row: RunRow): Run => ({
   endedAtMs: row.ended_at_ms,
   releasedAtMs: row.released_at_ms,
   settledNano: BigInt(row.settled_nano),
+  settledByokNano: BigInt(row.settled_byok_nano),
   alertedPercent: row.alerted_percent,
 });
 
@@ -84,6 +88,7 @@ const rowOf = (run: Run): RunRow => ({
   ended_at_ms: run.endedAtMs,
   released_at_ms: run.releasedAtMs,
   settled_nano: Number(run.settledNano),
+  settled_byok_nano: Number(run.settledByokNano),
   alerted_percent: run.alertedPercent,
 });
 
@@ -229,19 +234,21 @@ export class RunStore {
    * Undefined while a run in it is not released, and where it was released before.
    */
   async release(id: string, nowMs: number): Promise<Run | undefined> {
-    const own = await this.database
-      .selectFrom("key_spend_hours")
-      .select(({ fn }) => fn.sum<number | bigint | null>("spend_nano").as("spent"))
-      .where("key_id", "=", id)
-      .executeTakeFirst();
+    const [spent, byok] = [
+      await this.sumOf("key_spend_hours", id),
+      await this.sumOf("key_byok_hours", id),
+    ];
+    const withInner = (own: number, column: "settled_nano" | "settled_byok_nano") =>
+      sql<number>`
+        ${own} + coalesce((
+          select sum(${sql.ref(`inner_runs.${column}`)}) from runs inner_runs where inner_runs.owner_id = ${id}
+        ), 0)`;
     const row = await this.database
       .updateTable("runs")
       .set({
         released_at_ms: nowMs,
-        settled_nano: sql<number>`
-          ${Number(own?.spent ?? 0)} + coalesce((
-            select sum(inner_runs.settled_nano) from runs inner_runs where inner_runs.owner_id = ${id}
-          ), 0)`,
+        settled_nano: withInner(spent, "settled_nano"),
+        settled_byok_nano: withInner(byok, "settled_byok_nano"),
       })
       .where("id", "=", id)
       .where("released_at_ms", "is", null)
@@ -258,6 +265,15 @@ export class RunStore {
       .returningAll()
       .executeTakeFirst();
     return row && fromRow(row);
+  }
+
+  private async sumOf(table: SpendTable, keyId: string): Promise<number> {
+    const row = await this.database
+      .selectFrom(table)
+      .select(({ fn }) => fn.sum<number | bigint | null>("spend_nano").as("spent"))
+      .where("key_id", "=", keyId)
+      .executeTakeFirst();
+    return Number(row?.spent ?? 0);
   }
 
   /** Returns a page of runs, newest first. */

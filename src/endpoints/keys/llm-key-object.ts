@@ -293,17 +293,23 @@ const together = (all: readonly SpendOverTime[]): SpendOverTime => ({
 });
 
 /**
- * Returns what a key spent together with its open runs, which its own sum has once they have ended.
+ * Returns what a key spent together with its open runs and those of its child keys, which its own
+ * sum has once they have ended.
  */
 export function usageOf(
   key: Pick<LlmKey, "id">,
   { ledger: { book }, directory }: Pick<Dependencies, "ledger" | "directory">,
 ): { spend: SpendOverTime; byok?: SpendOverTime | undefined } {
   const own = book.key(key.id);
-  const open = directory.runsOf(key.id).filter(({ releasedAtMs }) => releasedAtMs === null);
+  const open = [key, ...directory.childrenOf(key.id)]
+    .flatMap(({ id }) => directory.runsOf(id))
+    .filter(({ releasedAtMs }) => releasedAtMs === null);
   if (open.length === 0) return own;
-  const ids = open.map(({ id }) => id);
-  return { spend: together([own.spend, ...ids.map((id) => book.key(id).spend)]), byok: own.byok };
+  const all = [own, ...open.map(({ id }) => book.key(id))];
+  return {
+    spend: together(all.map(({ spend }) => spend)),
+    byok: together(all.flatMap(({ byok }) => byok ?? [])),
+  };
 }
 
 /** Returns spending under OpenRouter's names, over rolling windows. */

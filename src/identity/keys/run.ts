@@ -59,6 +59,8 @@ export interface Run {
   releasedAtMs: number | null;
   /** What the run had cost with the runs in it when it was released. */
   settledNano: bigint;
+  /** The list price of what it and the runs in it had used through own provider keys by then. */
+  settledByokNano: bigint;
   /** The highest percentage of the limit that was reported. */
   alertedPercent: number;
 }

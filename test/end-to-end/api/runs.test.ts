@@ -301,6 +301,36 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     expect(at(await budget.json(), "data")).toMatchObject({ spent: chargeUsd });
   });
 
+  test("leaves its key what it used through own provider keys", async () => {
+    const made: unknown = await (
+      await workspaces.own("POST", "/keys", {
+        name: "agents",
+        limit: 1,
+        include_byok_in_limit: true,
+      })
+    ).json();
+    const usage = async (): Promise<unknown> => {
+      const path = `/keys/${textAt(made, "data.hash")}`;
+      const key: unknown = await (await workspaces.own("GET", path)).json();
+      return [at(key, "usage"), at(key, "byok_usage"), at(key, "limit_remaining")];
+    };
+    const added = await workspaces.own("POST", "/auth/byok", {
+      provider_id: "acme",
+      api_key: "sk-of-the-workspace",
+      label: "own",
+    });
+    const run = await open(textAt(made, "key"), { limit: 0.5 });
+    const inner = await open(run.secret, { limit: 0.2 });
+    for (const { secret } of [run, inner]) await chat(secret);
+    expect(await usage()).toEqual([0, 2 * chargeUsd, 0.5]);
+    await workspaces.as(textAt(made, "key"))("PATCH", `/runs/${run.id}`, { status: "ended" });
+    const settled = [0, 2 * chargeUsd, 1 - 2 * chargeUsd];
+    expect(await usage()).toEqual(settled);
+    await workspaces.restart();
+    expect(await usage()).toEqual(settled);
+    await workspaces.own("DELETE", `/auth/byok/keys/${textAt(await added.json(), "id")}`);
+  });
+
   test("is not shown to other keys and workspaces", async () => {
     const [key, other] = [await makeKey(), await makeKey()];
     const run = await open(key, { limit: 0.01 });

@@ -216,7 +216,10 @@ async function keyHours(
     ownerIds: ids,
     sinceMs: since * hourMs,
   });
-  for (const { hour, nano } of hours) sums.set(`s${hour}`, (sums.get(`s${hour}`) ?? 0n) + nano);
+  for (const { hour, nano, byokNano } of hours) {
+    sums.set(`s${hour}`, (sums.get(`s${hour}`) ?? 0n) + nano);
+    if (byokNano > 0n) sums.set(`b${hour}`, (sums.get(`b${hour}`) ?? 0n) + byokNano);
+  }
   if (allocatedNano > 0n) sums.set("a", allocatedNano);
   return { id, hours: [...sums].flatMap(([field, amount]) => [field, String(amount)]) };
 }

@@ -23,6 +23,7 @@ import { storedFiles } from "./2026-11-28-stored-files.ts";
 import { watchedBatches } from "./2026-11-28-watched-batches.ts";
 import { workspaceAliases } from "./accounts/2026-11-28-workspace-aliases.ts";
 import { storedProviderBatches } from "./2026-11-28-stored-provider-batches.ts";
+import { runsOnOwnKeys } from "./accounts/2026-11-29-runs-on-own-keys.ts";
 import { filesAtProviders } from "./2026-11-29-files-at-providers.ts";
 import { providerBatchesInParts } from "./2026-11-29-provider-batches-in-parts.ts";
 
@@ -57,4 +58,5 @@ export const migrations: readonly Migration[] = [
   zonedBudgets,
   filesAtProviders,
   providerBatchesInParts,
+  runsOnOwnKeys,
 ];
