@@ -10,7 +10,10 @@ let gateway: TestGateway;
 const connections = new Set<Socket>();
 
 /** A provider of `acme/voice`, and of a model that it alone serves. */
-const voiceAt = (id: string, baseUrl: string, secret: string) => {
+const voiceAt = (
+  id: string,
+  { baseUrl, secret, timeouts = {} }: { baseUrl: string; secret: string; timeouts?: object },
+) => {
   const pricing = { prompt: "4", completion: "24", audio_input: "32", audio_output: "64" };
   const model = { upstream_model: "gpt-realtime-up", surface: "realtime", pricing };
   return provider({
@@ -18,7 +21,7 @@ const voiceAt = (id: string, baseUrl: string, secret: string) => {
     base_url: baseUrl,
     dialect: { realtime: "openai-realtime" },
     api_key: secret,
-    timeouts_ms: { connect: 50 },
+    timeouts_ms: timeouts,
     models: [
       { id: "acme/voice", ...model },
       { id: `${id}/alone`, ...model },
@@ -31,11 +34,17 @@ beforeAll(async () => {
   silent = createServer((socket) => void connections.add(socket));
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const { port } = silent.address() as { port: number };
+  const secret = "upstream-secret";
   gateway = await startGateway({
     providers: [
-      voiceAt("silent", `http://127.0.0.1:${port}/v1`, "upstream-secret"),
-      voiceAt("refusing", upstream.baseUrl, "wrong-secret"),
-      voiceAt("good", upstream.baseUrl, "upstream-secret"),
+      voiceAt("silent", {
+        baseUrl: `http://127.0.0.1:${port}/v1`,
+        secret,
+        // The others answer, and are waited for on any machine.
+        timeouts: { connect: 50 },
+      }),
+      voiceAt("refusing", { baseUrl: upstream.baseUrl, secret: "wrong-secret" }),
+      voiceAt("good", { baseUrl: upstream.baseUrl, secret }),
     ],
   });
 });

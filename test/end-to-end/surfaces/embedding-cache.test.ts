@@ -9,7 +9,10 @@ import { json } from "../../support/upstream/steps.ts";
 import { openaiVectors, startSurfaceScene } from "./support/surface-scene.ts";
 
 let scene: Scene;
-beforeAll(async () => void (scene = await startSurfaceScene({ withBackup: false })));
+beforeAll(async () => {
+  // The answer to one of a thousand requests comes when the gateway has read all of them.
+  scene = await startSurfaceScene({ withBackup: false, timeouts: {} });
+});
 beforeEach(() => scene.acme.script(openaiVectors));
 afterEach(() => expectSoundBooks(scene.gateway));
 afterAll(() => scene.end());

@@ -45,6 +45,8 @@ export interface SurfaceSceneOptions extends Omit<SceneOptions, "providers"> {
   acme?: Dialects;
   /** Models that acme has beside the usual ones. */
   more?: readonly object[];
+  /** Acme's timeouts; short ones unless a test keeps the machine busy. */
+  timeouts?: object;
 }
 
 /**
@@ -54,6 +56,7 @@ export interface SurfaceSceneOptions extends Omit<SceneOptions, "providers"> {
 export const startSurfaceScene = ({
   acme = {},
   more = [],
+  timeouts = shortTimeouts,
   ...options
 }: SurfaceSceneOptions = {}): Promise<Scene> =>
   startScene({
@@ -65,7 +68,7 @@ export const startSurfaceScene = ({
         base_url: first,
         dialect: { ...acmeDialects, ...acme },
         api_key: "upstream-secret",
-        timeouts_ms: shortTimeouts,
+        timeouts_ms: timeouts,
         models: [...modelsAt(acmePrice), ...more],
       }),
       ...(options.withBackup === false
