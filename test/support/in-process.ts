@@ -12,7 +12,7 @@ import type {
 } from "../../src/inference/pipeline/inference-call.ts";
 import { CallSignatures } from "../../src/inference/pipeline/stream/call-signatures.ts";
 import { clientDialects } from "../../src/inference/dialects/index.ts";
-import type { WholeAnswer } from "../../src/inference/dialects/shared/passthrough.ts";
+import type { WholeAnswer } from "../../src/inference/dialects/shared/exchange.ts";
 import { adapt } from "../../src/inference/pipeline/adapt.ts";
 import {
   RelayedStream,

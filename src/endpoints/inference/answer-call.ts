@@ -3,7 +3,7 @@ import type { BackgroundWork } from "../../http/request-context.ts";
 import { bytesAnswer, eventStreamHeaders, Reply } from "../../http/reply.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
-import type { ShownAnswer } from "../../inference/dialects/shared/passthrough.ts";
+import type { ShownAnswer } from "../../inference/dialects/shared/exchange.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import type {

@@ -1,12 +1,22 @@
 import type { AssistantPart } from "./message.ts";
-import type {
-  CanonicalResponse,
-  FinishReason,
-  MeteredUsage,
-  ReasoningEnd,
-  SpokenPart,
-  StreamPart,
+import {
+  type CanonicalResponse,
+  type FinishReason,
+  type MeteredUsage,
+  type ReasoningEnd,
+  type SpokenPart,
+  type StreamPart,
+  estimateUsage,
 } from "./response.ts";
+import {
+  inputParts,
+  isMedia,
+  outputParts,
+  totalInputTokens,
+  totalOutputTokens,
+  type Usage,
+  type UsagePart,
+} from "../../platform/kernel/usage.ts";
 
 /**
  * Counts what an answer contains, in any dialect: for estimates where no usage is reported, and to
@@ -189,4 +199,81 @@ export function answerFacts(response: CanonicalResponse, hidesReasoning?: boolea
     hasContent: meter.isAcceptable,
     spentOnReasoning: visibleCharacters === 0 && finishReason === "length" && thought,
   };
+}
+
+/**
+ * The multiple of the model's window beyond which a count is not plausible. Smaller excesses are
+ * possible: catalogs lag behind, and a window that was raised must not make requests cheaper.
+ */
+const absurdWindows = 10;
+
+/**
+ * Bounds usage to what the model could have consumed. Where a provider reports many times what fits
+ * the model's window, the counts are cut to the window and flagged, so that a provider's error
+ * empties no balance.
+ */
+export function boundUsage(metered: MeteredUsage, windowTokens: number): MeteredUsage {
+  const { usage } = metered;
+  const most = windowTokens * absurdWindows;
+  if (totalInputTokens(usage) <= most && totalOutputTokens(usage) <= most) return metered;
+  return {
+    ...metered,
+    usage: {
+      ...usage,
+      ...cut(usage, inputParts, windowTokens),
+      ...cut(usage, outputParts, windowTokens),
+    },
+    clamped: true,
+  };
+}
+
+/**
+ * The gateway's own estimate or measure of each side of an answer, for providers that report none.
+ */
+interface Said {
+  /** The estimated tokens of the input. */
+  inputTokens: number;
+  windowTokens: number;
+  outputCharacters: number;
+}
+
+/**
+ * Returns the provider's usage, limited to what is possible. Estimates all of it where the provider
+ * reports none, or the side that the provider did not count.
+ */
+export function boundOrEstimated(reported: MeteredUsage | undefined, said: Said): MeteredUsage {
+  const { inputTokens, windowTokens, outputCharacters } = said;
+  if (reported === undefined)
+    return estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters });
+  const bound = boundUsage(reported, windowTokens);
+  // Pictures and sound are not metered by the characters of their texts.
+  if (isMedia(bound.usage)) return bound;
+  const lacks = (parts: readonly UsagePart[]): boolean =>
+    parts.every((part) => bound.usage[part] === undefined);
+  const lacksOutput = outputCharacters > 0 && lacks(outputParts);
+  if (!lacksOutput && !lacks(inputParts)) return bound;
+  const { usage } = estimateUsage({ inputCharacters: inputTokens * 4, outputCharacters });
+  const { inputTokens: input, outputTokens: output } = usage;
+  return {
+    ...bound,
+    usage: {
+      ...bound.usage,
+      ...(lacks(inputParts) && { inputTokens: input ?? 0 }),
+      ...(lacksOutput && { outputTokens: output ?? 0 }),
+    },
+    estimated: true,
+  };
+}
+
+/** Returns the parts of one side, cut so that together they fit; absent ones stay absent. */
+function cut(usage: Usage, parts: readonly UsagePart[], most: number): Usage {
+  let left = most;
+  const kept: Usage = {};
+  for (const part of parts) {
+    const count = usage[part];
+    if (count === undefined) continue;
+    kept[part] = Math.min(count, left);
+    left -= kept[part];
+  }
+  return kept;
 }

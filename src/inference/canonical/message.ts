@@ -217,3 +217,10 @@ export interface ToolCallPart {
   cache?: CacheMarker;
   extensions?: Extensions;
 }
+
+/**
+ * Returns whether a text is Claude Code's billing line, which changes with every request and would
+ * spoil other providers' prompt caches.
+ */
+export const isBillingLine = (text: string): boolean =>
+  text.startsWith("x-anthropic-billing-header:");

@@ -407,3 +407,16 @@ export interface ReportedError {
    */
   generated?: true;
 }
+
+/** A fallback, by which another model than the requested one served. */
+export interface ModelFallback {
+  requestedModel: string;
+  reason: string;
+  attempts: readonly {
+    model: string;
+    provider: string;
+    status: number | null;
+    outcome: string;
+    reason: string | null;
+  }[];
+}

@@ -1,7 +1,3 @@
-import type {
-  OutputCapName,
-  PresetSettings,
-} from "../../platform/kernel/models/preset-settings.ts";
 import type { GatewayError } from "../../platform/kernel/errors.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import type {
@@ -10,18 +6,18 @@ import type {
   MeteredUsage,
   ReportedError,
   ItemPart,
-  SpokenPart,
   StreamPart,
 } from "../canonical/response.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Loss, CanonicalRequest } from "../canonical/request.ts";
-import type { ReasoningField } from "../canonical/reasoning.ts";
-import type { PassThrough } from "./shared/passthrough.ts";
+import type { PassThrough } from "./shared/exchange.ts";
 import type { Unreadable, UnsealedRequest } from "./shared/refused-thoughts.ts";
 import type { RequirementReader } from "./shared/requirements.ts";
 import type { ToolAliases } from "./shared/tools.ts";
-import { asObject } from "./shared/wire-fields.ts";
 import type { SocketMode } from "./socket-mode.ts";
+import type { DialectDeviations, RefusedParameters } from "./deviations.ts";
+import type { StreamDecoder } from "./shared/stream/stream-decoder.ts";
+import type { PresetFields } from "./shared/preset-fields.ts";
 
 /** The context of answering a client in its own dialect. */
 export interface ResponseContext {
@@ -153,97 +149,6 @@ export interface InputCount {
   wrap?(requestText: string, upstreamModel: string): string;
 }
 
-/**
- * Named deviations of an upstream from its dialect. Absent means that it behaves as the dialect
- * says.
- */
-export interface DialectDeviations {
-  /**
-   * The name of the output cap that the upstream knows. Absent means `max_tokens`, which nearly
-   * every server obeys: a server ignores a cap under a name that it does not know. `either` leaves
-   * the client's own name.
-   */
-  maxTokensField?: OutputCapName | "either";
-  /**
-   * Whether the upstream answers 400 to `stream_options`; usage then comes by itself or not at all.
-   */
-  noStreamOptions?: boolean;
-  /**
-   * The field in which the upstream expects earlier reasoning to be replayed; absent means that it
-   * refuses it.
-   */
-  reasoningReplay?: ReasoningField;
-  /** Whether the upstream takes OpenRouter's `reasoning` object in place of `reasoning_effort`. */
-  reasoningObject?: boolean;
-  /** The cache marker that the upstream knows on parts; absent means none. */
-  cacheMarkers?: "cache_control" | "prompt_cache_breakpoint";
-  /** Whether the upstream knows custom tools; absent means that they are wrapped in functions. */
-  customTools?: boolean;
-  /**
-   * Whether the upstream knows the role `developer`; absent means that such messages are sent as
-   * `system`.
-   */
-  developerRole?: boolean;
-  /**
-   * Whether the upstream accepts a system message only at the head; later ones are sent as the
-   * user's text.
-   */
-  systemOnlyFirst?: boolean;
-  /** Request fields that the upstream answers with 400, by wire name. */
-  unsupportedFields?: readonly string[];
-  /**
-   * Whether the upstream holds conversations that requests continue (`thread` of Messages); absent
-   * means that such requests are refused, since an upstream that ignores the field would answer
-   * without the conversation.
-   */
-  messageThreads?: boolean;
-  /** The most characters of `user`; absent means any number. */
-  userLengthMax?: number;
-  /** Whether ids of calls have to be nine letters and digits. */
-  nineCharacterCallIds?: boolean;
-  /** Whether a user's turn may not follow the result of a call directly, for Mistral's models or all. */
-  answersResults?: boolean | "mistral";
-  /** Whether the upstream answers 400 to the role `developer` from its own clients too. */
-  refusesDeveloper?: boolean;
-  /** Whether the upstream answers 400 to pictures, files and recordings anywhere in a conversation. */
-  readsTextAlone?: boolean;
-  /** Members of messages that the upstream answers with 400. */
-  unsupportedMessageFields?: readonly string[];
-  /** Members of functions that the upstream answers with 400. */
-  unsupportedToolFields?: readonly string[];
-  /** Whether schemas of functions may have no members beside `$ref`, and no tuples. */
-  plainSchemas?: boolean;
-  /** Whether the upstream takes a required call, and no call of one function by its name. */
-  unnamedToolChoice?: boolean;
-  /** The models that take functions on chat only without reasoning, by wire name. */
-  unreasonedFunctions?: RegExp;
-  /** The models that take the effort `max` in another dialect alone, by wire name. */
-  maxEffortElsewhere?: RegExp;
-  /** Whether the upstream answers 400 to `reasoning.summary` of Responses. */
-  noReasoningSummary?: boolean;
-  /** Whether the upstream answers 400 to assistant's turns without text and calls. */
-  refusesEmptyTurns?: boolean;
-  /** Whether the upstream knows JSON, but no schema, as the form of an answer. */
-  jsonWithoutSchema?: boolean;
-  /**
-   * Whether a model that reasons requires reasoning in every turn with calls, in the field of
-   * `reasoningReplay`.
-   */
-  reasoningBesideCalls?: boolean;
-  /**
-   * Whether a model that reasons cannot be forced to call a tool. Reasoning is then turned off, by
-   * `thinking`; models of these names cannot turn it off, and choose themselves.
-   */
-  unforcedWhileReasoning?: { alwaysReasons: RegExp };
-}
-
-/** Request fields that a model answers with 400, by their names in chat. */
-export interface RefusedParameters {
-  always: readonly string[];
-  /** Refused unless the request turns reasoning off. */
-  whileReasoning: readonly string[];
-}
-
 /** The upstream that a request is encoded for. */
 export interface EncodeRequestOptions {
   /** The wire name of the model. */
@@ -289,38 +194,6 @@ export interface DecodeContext {
    * for a client that knows these words.
    */
   keepsFailures?: true;
-}
-
-/** Texts of consecutive events that are not decoded. */
-export interface SkippedTexts {
-  /** The number of events, and the characters of their texts. */
-  count: number;
-  characters: number;
-  /** The texts themselves, one after another; empty for a decoder that keeps none. */
-  text: string;
-}
-
-/** Decodes one upstream's events to canonical stream parts; one decoder serves one stream. */
-export interface StreamDecoder {
-  decode(event: { event?: string; data: string }): StreamPart[];
-  /**
-   * Notes texts of events that are not decoded, because they differ from the latest decoded event,
-   * which said `like`, only in these texts. Absent means that every event has to be decoded.
-   */
-  skip?(like: SpokenPart, texts: SkippedTexts): void;
-  /** Whether `skip` takes arguments of calls too, and whether it needs the texts themselves. */
-  readonly skipsCalls?: boolean;
-  readonly keepsTexts?: true;
-  /** Whether a draft of a picture has come, which no part has; absent where there are none. */
-  readonly hasDraft?: boolean;
-  /** Ends the stream: closes what is complete, and returns an error for what was cut. */
-  end(): StreamPart[];
-  /** Whether every choice has ended without a `finish`; absent for dialects with an end event. */
-  readonly isComplete?: boolean;
-  /** The upstream's id of the answer where it may come after the start; absent for others. */
-  readonly answerId?: string | undefined;
-  /** The latest usage that the upstream reported, for a stream that is abandoned before its end. */
-  readonly latestUsage: MeteredUsage | undefined;
 }
 
 /** The side of a wire format that faces upstreams. */
@@ -395,102 +268,4 @@ export interface UpstreamDialect {
   ): UnsealedRequest | undefined;
   /** Reads an error answer; `body` is parsed JSON, or the text as it came. */
   readError(status: number, body: unknown): ReportedError;
-}
-
-type JsonFields = Readonly<Record<string, unknown>>;
-
-/** Functions that write the settings of a preset in one client dialect. Pure. */
-export interface PresetFields {
-  /**
-   * Returns the members that the preset adds to a request, beside `model`, `models` and `provider`,
-   * which all dialects share: only those that the request has not set itself. Settings without a
-   * member in the dialect are left out.
-   */
-  settings(settings: PresetSettings, body: JsonFields): JsonFields;
-  /**
-   * Returns the names of the settings that the dialect has no member for; absent where it has one
-   * for each.
-   */
-  lost?(settings: PresetSettings): readonly string[];
-  /**
-   * Returns whether the request has a system message, in any place where the dialect allows one.
-   */
-  hasSystem(body: JsonFields): boolean;
-  /**
-   * Returns the member that carries `system`, as JSON text; `textOf` returns a member's original
-   * text.
-   */
-  systemMember(
-    system: string,
-    textOf: (member: string) => string | undefined,
-  ): { member: string; text: string } | undefined;
-}
-
-/** Returns whether a value is absent. Null means absent, as everywhere in requests. */
-export const isAbsent = (value: unknown): value is null | undefined =>
-  value === null || value === undefined;
-
-/** Returns the members of `offered` that a request has not set itself. */
-export function unlessSet(offered: JsonFields, body: JsonFields): JsonFields {
-  return Object.fromEntries(
-    Object.entries(offered).filter(
-      ([member, value]) => value !== undefined && isAbsent(body[member]),
-    ),
-  );
-}
-
-/** A preset's reasoning setting: off, an effort, or a budget in tokens. */
-interface PresetEffort {
-  off: boolean;
-  effort: string | undefined;
-  budgetTokens: number | undefined;
-}
-
-/** Returns a preset's reasoning setting; undefined where it says nothing of how much. */
-export function presetEffort({ reasoning }: PresetSettings): PresetEffort | undefined {
-  if (reasoning === undefined) return undefined;
-  const off = reasoning.enabled === false || reasoning.effort === "none";
-  const { effort, max_tokens: budgetTokens } = reasoning;
-  return off || effort !== undefined || budgetTokens !== undefined
-    ? { off, effort, budgetTokens }
-    : undefined;
-}
-
-/** Returns whether a request's own `reasoning` object says how much to reason. */
-export function saysEffort(reasoning: unknown): boolean {
-  const fields = asObject(reasoning);
-  return (
-    fields !== undefined &&
-    ["effort", "max_tokens", "enabled"].some((field) => !isAbsent(fields[field]))
-  );
-}
-
-/**
- * Returns a preset's tools and choice for a request: the choice is applied with tools, and never
- * without any.
- */
-export function presetTools(
-  { tools, tool_choice: choice }: PresetSettings,
-  body: JsonFields,
-): Pick<PresetSettings, "tools" | "tool_choice"> {
-  const ownTools = !isAbsent(body["tools"]);
-  const taken = ownTools ? undefined : tools;
-  const hasOwn = Array.isArray(body["tools"]) && body["tools"].length > 0;
-  // A choice that names a tool of the preset has no meaning for the request's own tools, and
-  // providers refuse a choice without tools.
-  const fits = taken !== undefined || (hasOwn && typeof choice === "string");
-  return {
-    ...(taken === undefined ? {} : { tools: taken }),
-    ...(fits && choice !== undefined ? { tool_choice: choice } : {}),
-  };
-}
-
-/** Returns the function that a chat tool describes; undefined for other kinds of tools. */
-export const functionOf = (tool: JsonFields): JsonFields | undefined =>
-  tool["type"] === "function" ? asObject(tool["function"]) : undefined;
-
-/** Returns the function name of a chat tool choice; undefined for other kinds of choices. */
-export function chosenFunction(choice: JsonFields): string | undefined {
-  const name = choice["type"] === "function" ? asObject(choice["function"])?.["name"] : undefined;
-  return typeof name === "string" ? name : undefined;
 }

@@ -39,14 +39,9 @@ import {
   fallbackBlock,
   wantsMetadataInLastEvent,
 } from "../dialects/shared/gateway-facts.ts";
-import {
-  type RelayOptions,
-  type ShownAnswer,
-  type WholeAnswer,
-  fittedCap,
-  lowerCap,
-  withoutConversation,
-} from "../dialects/shared/passthrough.ts";
+import type { RelayOptions } from "../dialects/shared/stream/stream-relay.ts";
+import type { ShownAnswer, WholeAnswer, OriginalRequest } from "../dialects/shared/exchange.ts";
+import { fittedCap, lowerCap } from "../dialects/shared/output-cap.ts";
 import {
   reasoningFor,
   reasonsAt,
@@ -403,10 +398,6 @@ function renderAnswer(
     : text;
 }
 
-/** Returns whether the answer to a request for one JSON object is an event stream. */
-export const looksLikeEvents = (text: string): boolean =>
-  /^\uFEFF?\s*(?:data|event|id|retry)?:/.test(text);
-
 /**
  * Assembles the whole answer, in the upstream's dialect, from a stream that a server sent unasked.
  */
@@ -492,3 +483,14 @@ function answerDeviationsOf(upstream: UpstreamDialect): AnswerDeviations {
 const chatAnswerDeviations = Object.fromEntries(
   Object.values(upstreamDialects).map((dialect) => [dialect.id, answerDeviationsOf(dialect)]),
 ) as Readonly<Record<DialectId, AnswerDeviations>>;
+
+/**
+ * Returns the members of a body that matter once its answer has begun: not the messages, the input
+ * or the system prompt, and tools only of Responses, whose answers repeat them.
+ */
+export function withoutConversation(body: OriginalRequest["body"]): OriginalRequest["body"] {
+  const { messages, input: _input, system: _system, contents, ...rest } = body;
+  if (messages === undefined && contents === undefined) return rest;
+  const { tools: _tools, ...others } = rest;
+  return others;
+}

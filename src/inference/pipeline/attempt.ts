@@ -3,13 +3,12 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { present } from "../catalog/model.ts";
 import type { Execution, InferenceDependencies } from "./execution.ts";
 import type { InferenceCall, Adapter, AnswerDeviations } from "./inference-call.ts";
+import type { WholeAnswer } from "../dialects/shared/exchange.ts";
 import {
-  type WholeAnswer,
   StreamFault,
   type ReportedDetails,
   type StreamBreak,
-} from "../dialects/shared/passthrough.ts";
-import { looksLikeEvents } from "./adapt.ts";
+} from "../dialects/shared/stream/stream-fault.ts";
 import { throughLeg } from "./batches/batch-leg.ts";
 import { throughSocket } from "./provider-sockets/through-socket.ts";
 import type { Candidate } from "../routing/candidate.ts";
@@ -472,3 +471,7 @@ function errorInStream({ code, details }: ReportedDetails): UpstreamError | null
   });
   return Object.keys(error).length === 0 ? null : error;
 }
+
+/** Returns whether the answer to a request for one JSON object is an event stream. */
+const looksLikeEvents = (text: string): boolean =>
+  /^\uFEFF?\s*(?:data|event|id|retry)?:/.test(text);

@@ -32,7 +32,8 @@ import {
 } from "./failure-error.ts";
 import type { InferenceCall, Adapter, RequestPieces } from "./inference-call.ts";
 import { asEventStream, openBytes, openStream } from "./stream/open-stream.ts";
-import { boundUsage, type WholeAnswer } from "../dialects/shared/passthrough.ts";
+import { boundUsage } from "../canonical/answer-meter.ts";
+import type { WholeAnswer } from "../dialects/shared/exchange.ts";
 import { exceptionFormOf } from "./adapt.ts";
 import { keepAnswer } from "./keep-content.ts";
 import {

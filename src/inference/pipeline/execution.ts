@@ -1,14 +1,14 @@
 import type { AttemptRecord, GenerationRecord } from "../../insights/generation-record.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
-import type { MeteredUsage } from "../canonical/response.ts";
+import type { MeteredUsage, ModelFallback } from "../canonical/response.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { ContentPort } from "./keep-content.ts";
 import type { FailedAttempt } from "./failure-error.ts";
 import type { AdaptedRoute, InferenceCall, Adapter } from "./inference-call.ts";
 import type { SealMemory } from "./credentials/seal-memory.ts";
 import type { CallSignatures } from "./stream/call-signatures.ts";
-import { boundOrEstimated, type WholeAnswer } from "../dialects/shared/passthrough.ts";
-import type { ModelFallback } from "../dialects/shared/gateway-facts.ts";
+import { boundOrEstimated } from "../canonical/answer-meter.ts";
+import type { WholeAnswer } from "../dialects/shared/exchange.ts";
 import type { RelayedBytes } from "./stream/relayed-bytes.ts";
 import type { RelayedStream } from "./stream/relayed-stream.ts";
 import type { KeepAliveTicker } from "./stream/keep-alive-ticker.ts";

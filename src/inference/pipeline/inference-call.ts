@@ -9,12 +9,8 @@ import type { SortKey } from "../routing/provider-preferences.ts";
 import type { CanonicalRequest, Loss, RequestNeeds } from "../canonical/request.ts";
 import type { ErrorPart, MeteredUsage } from "../canonical/response.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
-import {
-  type OriginalRequest,
-  type RelayedExchange,
-  type WholeAnswer,
-  withoutConversation,
-} from "../dialects/shared/passthrough.ts";
+import type { OriginalRequest, RelayedExchange, WholeAnswer } from "../dialects/shared/exchange.ts";
+import { withoutConversation, adapt, chatDialectOf } from "./adapt.ts";
 import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { ClientDialect } from "../dialects/dialect.ts";
 import type { RequestFile } from "../dialects/file-parts.ts";
@@ -40,7 +36,6 @@ import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
 import type { BatchLeg } from "../../platform/kernel/models/batch-leg.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { ServedWhole } from "./execution.ts";
-import { adapt, chatDialectOf } from "./adapt.ts";
 import type { SocketTurn } from "./provider-sockets/socket-turn.ts";
 
 export type { BodyPart, BytesDecoder };

@@ -5,7 +5,7 @@ import { keptCharactersMax, keptText, TextKeeper } from "../../insights/archive/
 import type { Clock } from "../../platform/kernel/clock.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import type { Settled, Settlement } from "./settle.ts";
-import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
+import type { WholeAnswer } from "../dialects/shared/exchange.ts";
 
 export { type KeptText, keptCharactersMax, keptText, TextKeeper };
 

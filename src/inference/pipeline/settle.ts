@@ -24,7 +24,7 @@ import type { Loss } from "../canonical/request.ts";
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
 import { extrasOf } from "../dialects/shared/charged-extras.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
-import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
+import type { WholeAnswer } from "../dialects/shared/exchange.ts";
 import type { InferenceDependencies, RequestTiming, Execution, ServedWhole } from "./execution.ts";
 import { isFree } from "./hold/hold-ceiling.ts";
 import { tokensPastCap } from "./hold/output-watch.ts";

@@ -1,5 +1,5 @@
 import type { DialectId } from "../canonical/dialect-id.ts";
-import type { DialectDeviations, RefusedParameters } from "../dialects/dialect.ts";
+import type { DialectDeviations, RefusedParameters } from "../dialects/deviations.ts";
 
 export type { RefusedParameters };
 

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { Loss } from "../canonical/request.ts";
 import { chatGatewayFields } from "../dialects/openai-chat/request-schema.ts";
-import {
-  fittedCap,
-  type RelayOptions,
-  type SseEvent,
-  type StreamRelay,
-} from "../dialects/shared/passthrough.ts";
+import { fittedCap } from "../dialects/shared/output-cap.ts";
+import type {
+  RelayOptions,
+  SseEvent,
+  StreamRelay,
+} from "../dialects/shared/stream/stream-relay.ts";
 import { refusedFields } from "../dialects/shared/refused-parameters.ts";
 import { asObject, objectsIn, unsupportedContent } from "../dialects/shared/wire-fields.ts";
 import { chatDialectOf } from "../pipeline/adapt.ts";

@@ -1,7 +1,7 @@
 import { AssertionError } from "../../platform/kernel/assert.ts";
 import type { ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Loss } from "../canonical/request.ts";
-import type { WholeAnswer } from "../dialects/shared/passthrough.ts";
+import type { WholeAnswer } from "../dialects/shared/exchange.ts";
 import type { Adapter } from "../pipeline/inference-call.ts";
 import type { Usage, UsagePart } from "../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../canonical/response.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../support/gateway.ts";
 import { pollUntil } from "../../support/poll-until.ts";
 import { ServedRequest } from "../../../src/http/served-request.ts";
-import { StreamFault } from "../../../src/inference/dialects/shared/passthrough.ts";
+import { StreamFault } from "../../../src/inference/dialects/shared/stream/stream-fault.ts";
 import { speechDecoder } from "../../../src/inference/surfaces/audio/speech-bytes.ts";
 
 interface Received {

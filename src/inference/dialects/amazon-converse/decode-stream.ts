@@ -9,7 +9,8 @@ import {
   type StreamPart,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { DecodeContext, StreamDecoder } from "../dialect.ts";
+import type { DecodeContext } from "../dialect.ts";
+import type { StreamDecoder } from "../shared/stream/stream-decoder.ts";
 import { asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import { cutStream, malformedEvent, parseEventObject } from "../errors.ts";
 import { MemberRenamer } from "../shared/schemas/member-names.ts";

@@ -15,6 +15,7 @@ import {
   type UserMessage,
   type UserPart,
   type ToolCallPart,
+  isBillingLine,
 } from "../../canonical/message.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import {
@@ -23,7 +24,6 @@ import {
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
 import {
-  isBillingLine,
   opaqueName,
   readableText,
   type EncodePlace,

@@ -11,7 +11,7 @@ import {
 } from "../shared/wire-fields.ts";
 import type { Extensions } from "../../canonical/dialect-id.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { DialectDeviations } from "../dialect.ts";
+import type { DialectDeviations } from "../deviations.ts";
 import { claudeAbilities } from "../shared/reasoning-rules.ts";
 import { legalName } from "../shared/tools.ts";
 

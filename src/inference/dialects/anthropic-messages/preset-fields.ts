@@ -5,14 +5,13 @@ import {
 import {
   chosenFunction,
   functionOf,
-  isAbsent,
   presetEffort,
   presetTools,
   unlessSet,
   type PresetFields,
-} from "../dialect.ts";
-import { budgetTokensMin, budgetWithin } from "../shared/passthrough.ts";
-import { asObject } from "../shared/wire-fields.ts";
+} from "../shared/preset-fields.ts";
+import { isAbsent, asObject } from "../shared/wire-fields.ts";
+import { budgetTokensMin, budgetWithin } from "../shared/reasoning-rules.ts";
 import { continuesThread } from "./threads.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;

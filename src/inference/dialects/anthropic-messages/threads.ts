@@ -1,6 +1,6 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { PreviousAnswers, TargetRoute } from "../shared/passthrough.ts";
+import type { PreviousAnswers, TargetRoute } from "../shared/exchange.ts";
 import { asObject, asString } from "../shared/wire-fields.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -9,7 +9,8 @@ import {
   type StreamPart,
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { DecodeContext, SkippedTexts, StreamDecoder } from "../dialect.ts";
+import type { DecodeContext } from "../dialect.ts";
+import type { SkippedTexts, StreamDecoder } from "../shared/stream/stream-decoder.ts";
 import { cutStream, looksLikeObject, malformedEvent, textError, trimmed } from "../errors.ts";
 import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import { unwrapInput } from "../shared/tools.ts";

@@ -5,13 +5,12 @@ import {
 import {
   chosenFunction,
   functionOf,
-  isAbsent,
   presetEffort,
   presetTools,
   unlessSet,
   type PresetFields,
-} from "../dialect.ts";
-import { asObject } from "../shared/wire-fields.ts";
+} from "../shared/preset-fields.ts";
+import { isAbsent, asObject } from "../shared/wire-fields.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;
 

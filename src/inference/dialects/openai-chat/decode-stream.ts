@@ -8,7 +8,8 @@ import {
   type StreamPart,
 } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { DecodeContext, StreamDecoder } from "../dialect.ts";
+import type { DecodeContext } from "../dialect.ts";
+import type { StreamDecoder } from "../shared/stream/stream-decoder.ts";
 import {
   cutStream,
   looksLikeObject,

@@ -3,7 +3,8 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart, Message, UserPart } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { DialectDeviations, EncodedRequest } from "../dialect.ts";
+import type { DialectDeviations } from "../deviations.ts";
+import type { EncodedRequest } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 /** A request as another dialect's client would have sent it. */

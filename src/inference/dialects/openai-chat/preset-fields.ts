@@ -1,13 +1,12 @@
 import type { PresetSettings } from "../../../platform/kernel/models/preset-settings.ts";
+import { isAbsent, asObject } from "../shared/wire-fields.ts";
 import {
-  isAbsent,
   presetEffort,
   presetTools,
   saysEffort,
   unlessSet,
   type PresetFields,
-} from "../dialect.ts";
-import { asObject } from "../shared/wire-fields.ts";
+} from "../shared/preset-fields.ts";
 import { presetCap } from "../shared/output-cap.ts";
 
 type JsonFields = Readonly<Record<string, unknown>>;

@@ -7,7 +7,8 @@ import {
   type StreamPart,
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { DecodeContext, SkippedTexts, StreamDecoder } from "../dialect.ts";
+import type { DecodeContext } from "../dialect.ts";
+import type { SkippedTexts, StreamDecoder } from "../shared/stream/stream-decoder.ts";
 import { cutStream, malformedEvent, parseEventObject, trimmed } from "../errors.ts";
 import { readResponseUsage } from "./usage.ts";
 import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart, Message } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
-import type { DialectDeviations, EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
+import type { DialectDeviations } from "../deviations.ts";
+import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 /** A request as another dialect's client would have sent it. */

@@ -7,7 +7,7 @@ import {
 } from "../../../platform/kernel/models/charged-extras.ts";
 import type { DialectId } from "../../canonical/dialect-id.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { DialectDeviations } from "../dialect.ts";
+import type { DialectDeviations } from "../deviations.ts";
 import { fieldsOf } from "./openai-fields.ts";
 
 type Body = Readonly<Record<string, unknown>>;

@@ -10,12 +10,8 @@ import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { DialectId, Extensions } from "../../canonical/dialect-id.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Loss, CanonicalRequest, Tool } from "../../canonical/request.ts";
-import type {
-  DialectDeviations,
-  EncodeRequestOptions,
-  ClientDialect,
-  ResponseContext,
-} from "../dialect.ts";
+import type { DialectDeviations } from "../deviations.ts";
+import type { EncodeRequestOptions, ClientDialect, ResponseContext } from "../dialect.ts";
 import { memberPath, unsupportedContent } from "./wire-fields.ts";
 import { refusedFields } from "./refused-parameters.ts";
 import { repairToolTurns, ToolNamer } from "./tools.ts";
@@ -410,10 +406,3 @@ export function readableText({ dialect, value }: OpaquePart): string | undefined
     ? `Tool found: ${name}`
     : undefined;
 }
-
-/**
- * Returns whether a text is Claude Code's billing line, which changes with every request and would
- * spoil other providers' prompt caches.
- */
-export const isBillingLine = (text: string): boolean =>
-  text.startsWith("x-anthropic-billing-header:");

@@ -1,8 +1,8 @@
 import { brand, brandHeader } from "../../../platform/kernel/brand.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
-import type { GatewayFacts, MeteredUsage } from "../../canonical/response.ts";
+import type { GatewayFacts, MeteredUsage, ModelFallback } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { OriginalRequest } from "./passthrough.ts";
+import type { OriginalRequest } from "./exchange.ts";
 import type { GatewayRequest, PromptCaching } from "../../canonical/request.ts";
 import { type RequestFields, withoutUndefined } from "./wire-fields.ts";
 
@@ -33,19 +33,6 @@ export function asGatewayFacts({
     }),
     ...(metadataText !== undefined && { metadata: JSON.parse(metadataText) as JsonObject }),
   };
-}
-
-/** A fallback, by which another model than the requested one served. */
-export interface ModelFallback {
-  requestedModel: string;
-  reason: string;
-  attempts: readonly {
-    model: string;
-    provider: string;
-    status: number | null;
-    outcome: string;
-    reason: string | null;
-  }[];
 }
 
 /** Returns the `fallback` block of an answer (contract: "Model fallback on a request"). */

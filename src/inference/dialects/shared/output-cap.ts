@@ -4,7 +4,10 @@ import {
   outputCapNames,
   type PresetSettings,
 } from "../../../platform/kernel/models/preset-settings.ts";
-import { isAbsent, type DialectDeviations } from "../dialect.ts";
+import { isAbsent } from "./wire-fields.ts";
+import type { DialectDeviations } from "../deviations.ts";
+import type { Loss } from "../../canonical/request.ts";
+import type { TargetRoute } from "./exchange.ts";
 
 /** The members of requests that cap the output, in any dialect that has them at the top. */
 export const capFields: readonly string[] = [...outputCapNames, "max_output_tokens"];
@@ -70,3 +73,42 @@ export function fitCap(
 
 const numberText = (value: unknown): string | undefined =>
   typeof value === "number" ? String(value) : undefined;
+
+/**
+ * Returns the lower of the requested cap and the affordable one; undefined where there is neither.
+ */
+export function lowerCap(asked: unknown, outputCap: number | undefined): number | undefined {
+  if (typeof asked !== "number") return outputCap;
+  return outputCap === undefined || asked <= outputCap ? asked : outputCap;
+}
+
+/** An output cap as the gateway sends it to a route. */
+interface FittedCap {
+  /** Undefined where none is named. */
+  cap: number | undefined;
+  losses: readonly Loss[];
+}
+
+/**
+ * Returns the requested cap, lowered to what the caller can pay for and to what the route allows,
+ * since providers answer a larger one with 400.
+ */
+export function fittedCap(
+  asked: unknown,
+  {
+    field,
+    route: { maxCompletionTokens: largest },
+    outputCap,
+  }: {
+    field: "max_tokens" | "max_output_tokens" | "maxOutputTokens";
+    route: TargetRoute["route"];
+    outputCap: number | undefined;
+  },
+): FittedCap {
+  const cap = lowerCap(asked, outputCap);
+  if (cap === undefined || largest === undefined || cap <= largest) return { cap, losses: [] };
+  return {
+    cap: largest,
+    losses: [{ field, reason: `cut to the ${largest} that the provider allows for this model` }],
+  };
+}

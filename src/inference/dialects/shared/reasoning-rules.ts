@@ -9,7 +9,7 @@ import {
   isSealedReasoning,
   risingEfforts,
 } from "../../canonical/reasoning.ts";
-import { budgetTokensMin, budgetWithin, type TargetRoute } from "./passthrough.ts";
+import type { TargetRoute } from "./exchange.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import type { EncodeState } from "./encode-state.ts";
@@ -379,3 +379,15 @@ function claudeVersion(model: string): number | undefined {
   const match = pattern.exec(model.toLowerCase());
   return match === null ? undefined : Number(match[1]) + Number(match[2] ?? 0) / 100;
 }
+
+/** Anthropic's smallest reasoning budget, below which no budget is lowered. */
+export const budgetTokensMin = 1_024;
+
+/**
+ * Returns a reasoning budget below a cap that includes it: lowered with the cap, to four fifths of
+ * it where there is room, so that something is left for the answer.
+ */
+export const budgetWithin = (cap: number, budgetTokens: number): number =>
+  budgetTokens < cap
+    ? budgetTokens
+    : Math.min(cap - 1, Math.max(budgetTokensMin, Math.floor(cap * 0.8)));

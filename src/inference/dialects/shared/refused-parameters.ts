@@ -1,7 +1,7 @@
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import { risingEfforts } from "../../canonical/reasoning.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { DialectDeviations, RefusedParameters } from "../dialect.ts";
+import type { DialectDeviations, RefusedParameters } from "../deviations.ts";
 import { asObject } from "./wire-fields.ts";
 
 /** An upstream whose model may refuse parameters. */

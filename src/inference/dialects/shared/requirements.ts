@@ -1,7 +1,7 @@
 import { memberText } from "../../../platform/kernel/json/json-members.ts";
-import { isBillingLine } from "./encode-state.ts";
+import { isBillingLine } from "../../canonical/message.ts";
 import type { ContentKind, RequestNeeds } from "../../canonical/request.ts";
-import type { DialectDeviations } from "../dialect.ts";
+import type { DialectDeviations } from "../deviations.ts";
 import { capFields } from "./output-cap.ts";
 
 type Body = Readonly<Record<string, unknown>>;

@@ -203,3 +203,14 @@ export class CountReader {
     return whole;
   }
 }
+
+/** Returns whether a value is absent. Null means absent, as everywhere in requests. */
+export const isAbsent = (value: unknown): value is null | undefined =>
+  value === null || value === undefined;
+
+/**
+ * Returns an event's data in one line: between members of JSON a line break is white space, and the
+ * client would take it for the end of its line.
+ */
+export const inOneLine = (data: string): string =>
+  data.includes("\n") ? data.replaceAll("\n", " ") : data;

@@ -2,12 +2,14 @@ import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import { totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import { takesCap } from "../../dialects/shared/requirements.ts";
+import type { SseEvent, StreamRelay } from "../../dialects/shared/stream/stream-relay.ts";
 import {
-  type SseEvent,
-  type StreamRelay,
   holdsMedia,
   saysSomething,
-} from "../../dialects/shared/passthrough.ts";
+  type LeastTokens,
+  leastTokensOf,
+  TokenFloor,
+} from "../../dialects/shared/stream/least-tokens.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import type { EventReader } from "../../upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
@@ -21,7 +23,6 @@ import {
   expectedUse,
   affordedBy,
 } from "./hold-ceiling.ts";
-import { type LeastTokens, leastTokensOf, TokenFloor } from "../../dialects/shared/least-tokens.ts";
 import type { Allowance } from "./take-hold.ts";
 
 /** The stream whose next event is asked for. */

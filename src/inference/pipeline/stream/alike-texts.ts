@@ -1,4 +1,4 @@
-import type { EventText } from "../../dialects/shared/passthrough.ts";
+import type { EventText } from "../../dialects/shared/stream/stream-relay.ts";
 import type { ShownEvent } from "../../dialects/shared/stream/stream-writer.ts";
 
 /** A piece of text that an event says; further members say where it belongs. */

@@ -1,5 +1,5 @@
 import { type FramePiece, type Frames, wholeText } from "../../../platform/kernel/frame-source.ts";
-import type { SseEvent } from "../../dialects/shared/passthrough.ts";
+import type { SseEvent } from "../../dialects/shared/stream/stream-relay.ts";
 import type { LongBytes } from "../../upstream/sse-decoder.ts";
 import { longBase64In } from "./long-base64.ts";
 

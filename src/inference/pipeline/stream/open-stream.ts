@@ -33,10 +33,9 @@ import { routingTrail } from "../plan-call.ts";
 import { settle, type Settled, type Settlement } from "../settle.ts";
 import { OutputWatch } from "../hold/output-watch.ts";
 import { asStreamError } from "../failure-error.ts";
-import type { MeteredUsage } from "../../canonical/response.ts";
+import type { MeteredUsage, ModelFallback } from "../../canonical/response.ts";
 import type { Loss } from "../../canonical/request.ts";
-import type { ModelFallback } from "../../dialects/shared/gateway-facts.ts";
-import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
+import type { StreamRelay } from "../../dialects/shared/stream/stream-relay.ts";
 
 /** Opens a stream up to its first content, or returns the failure that came in its place. */
 export async function openStream(

@@ -6,7 +6,7 @@ import type {
   EventText,
   SseEvent,
   StreamRelay,
-} from "../../dialects/shared/passthrough.ts";
+} from "../../dialects/shared/stream/stream-relay.ts";
 import type { AnswerReader } from "../../dialects/shared/stream/answer-reader.ts";
 import type { StreamWriter } from "../../dialects/shared/stream/stream-writer.ts";
 import { AlikeTexts, type RunSearch } from "./alike-texts.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
-import type { StreamRelay } from "../../dialects/shared/passthrough.ts";
+import type { StreamRelay } from "../../dialects/shared/stream/stream-relay.ts";
 import { RelayedStream, type RelayedStreamOptions } from "./relayed-stream.ts";
 import { KeepAliveTicker } from "./keep-alive-ticker.ts";
 import type { PieceReader } from "../../upstream/response-parser.ts";

@@ -1,7 +1,8 @@
 import { assert } from "../../../platform/kernel/assert.ts";
 import type { GatewayError } from "../../../platform/kernel/errors.ts";
 import { type FrameSource, type Frames, wholeText } from "../../../platform/kernel/frame-source.ts";
-import { type StreamRelay, malformedStream } from "../../dialects/shared/passthrough.ts";
+import type { StreamRelay } from "../../dialects/shared/stream/stream-relay.ts";
+import { malformedStream } from "../../dialects/shared/stream/stream-fault.ts";
 import { failureOf, type FailureWithUsage } from "../attempt.ts";
 import type { Settled } from "../settle.ts";
 import { type EventReader, type EventDecoder, SseDecoder } from "../../upstream/sse-decoder.ts";

@@ -5,7 +5,7 @@ import type { StreamEncoder } from "../../dialects/dialect.ts";
 import { reportError } from "../../dialects/errors.ts";
 import type { AnswerLosses } from "../../dialects/shared/encode-state.ts";
 import { asGatewayFacts } from "../../dialects/shared/gateway-facts.ts";
-import type { RelayOptions } from "../../dialects/shared/passthrough.ts";
+import type { RelayOptions } from "../../dialects/shared/stream/stream-relay.ts";
 import type { AnswerReader } from "../../dialects/shared/stream/answer-reader.ts";
 import type { StreamWriter } from "../../dialects/shared/stream/stream-writer.ts";
 import { keepSignature, type WorkspaceSignatures, type LateSeals } from "./call-signatures.ts";

@@ -1,5 +1,5 @@
 import type { MeteredUsage } from "../../canonical/response.ts";
-import { malformedStream, reportedFault } from "../../dialects/shared/passthrough.ts";
+import { malformedStream, reportedFault } from "../../dialects/shared/stream/stream-fault.ts";
 import type { BytesDecoder } from "../../pipeline/inference-call.ts";
 import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 import { spokenByGemini } from "./google-audio.ts";

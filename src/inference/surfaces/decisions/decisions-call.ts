@@ -19,7 +19,7 @@ import type {
 import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage, TokenLogProbability } from "../../canonical/response.ts";
 import { readOpenaiUsage } from "../../dialects/shared/openai-fields.ts";
-import type { WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import type { WholeAnswer } from "../../dialects/shared/exchange.ts";
 import { chatWire, type ChatQuestion } from "../chat-question.ts";
 import { sumUsage, adaptWhole } from "../whole-adapter.ts";
 import { fieldsOf, isObject } from "../../../platform/kernel/json/json-members.ts";

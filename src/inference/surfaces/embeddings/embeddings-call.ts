@@ -27,7 +27,7 @@ import { openaiEmbeddings } from "./openai-embeddings.ts";
 import { voyageEmbeddings } from "./voyage-embeddings.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { totalInputTokens } from "../../../platform/kernel/usage.ts";
-import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/exchange.ts";
 
 /** A request for embeddings as its endpoint has read it. */
 interface ReadEmbeddings {

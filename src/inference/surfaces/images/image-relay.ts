@@ -3,16 +3,17 @@ import { memberText, fieldsOf } from "../../../platform/kernel/json/json-members
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
+import { inOneLine, withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import {
-  inOneLine,
   malformedStream,
   reportedFault,
   unfinishedStream,
-  type RelayOptions,
-  type SseEvent,
-  type StreamRelay,
-} from "../../dialects/shared/passthrough.ts";
-import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
+} from "../../dialects/shared/stream/stream-fault.ts";
+import type {
+  RelayOptions,
+  SseEvent,
+  StreamRelay,
+} from "../../dialects/shared/stream/stream-relay.ts";
 import { listOf, type Fields } from "../read-fields.ts";
 import { sumUsage } from "../whole-adapter.ts";
 import {

@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/exchange.ts";
 import type { KeptText } from "../../pipeline/keep-content.ts";
 import type { Fields } from "../read-fields.ts";
 import { MediaRoom } from "../media/media-room.ts";

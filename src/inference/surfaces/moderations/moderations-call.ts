@@ -13,7 +13,7 @@ import { guardFormatOf, moderates, unknownGuard } from "./guard-formats.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { totalInputTokens, totalOutputTokens } from "../../../platform/kernel/usage.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
-import type { WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import type { WholeAnswer } from "../../dialects/shared/exchange.ts";
 import { chatWire } from "../chat-question.ts";
 import { sumUsage, adaptWhole } from "../whole-adapter.ts";
 import {

@@ -6,7 +6,7 @@ import {
   type AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
 import { surfaceCall, tokensOfTexts } from "../surface-call.ts";
-import type { WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import type { WholeAnswer } from "../../dialects/shared/exchange.ts";
 import type { MeteredUsage } from "../../canonical/response.ts";
 import { chatWire, type ChatQuestion } from "../chat-question.ts";
 import { sumUsage, adaptWhole } from "../whole-adapter.ts";

@@ -12,7 +12,7 @@ import { routingOf, surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { totalInputTokens } from "../../../platform/kernel/usage.ts";
-import type { WholeAnswer } from "../../dialects/shared/passthrough.ts";
+import type { WholeAnswer } from "../../dialects/shared/exchange.ts";
 import { adaptWhole } from "../whole-adapter.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";

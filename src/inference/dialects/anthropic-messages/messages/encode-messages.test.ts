@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { AssistantPart, Message } from "../../../canonical/message.ts";
 import type { CanonicalRequest } from "../../../canonical/request.ts";
-import type { DialectDeviations } from "../../dialect.ts";
+import type { DialectDeviations } from "../../deviations.ts";
 import { encodeRequest } from "../encode-request.ts";
 
 const user = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { Loss } from "../../../canonical/request.ts";
-import type { TargetRoute } from "../../shared/passthrough.ts";
+import type { TargetRoute } from "../../shared/exchange.ts";
 import { asArray, asObject, asString, RequestFields } from "../../shared/wire-fields.ts";
 import { laterDefinitions, takesLaterSystem } from "../answer-fields.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { OriginalRequest, ShownAnswer, TargetRoute } from "../../shared/passthrough.ts";
+import type { OriginalRequest, ShownAnswer, TargetRoute } from "../../shared/exchange.ts";
 import { readMessage, requestHeaders, requestText } from "./passthrough.ts";
 
 const route = {

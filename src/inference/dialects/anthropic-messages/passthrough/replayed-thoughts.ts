@@ -1,7 +1,7 @@
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
-import type { DialectDeviations } from "../../dialect.ts";
-import type { TargetRoute } from "../../shared/passthrough.ts";
+import type { DialectDeviations } from "../../deviations.ts";
+import type { TargetRoute } from "../../shared/exchange.ts";
 import {
   contentOf,
   isEmptied,

@@ -1,12 +1,14 @@
 import { editMembers, memberText } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
-import { budgetTokensMin, budgetWithin, type OriginalRequest } from "../../shared/passthrough.ts";
 import {
+  budgetTokensMin,
+  budgetWithin,
   budgetFor,
   clampEffort,
   claudeAbilities,
   type ClaudeAbilities,
 } from "../../shared/reasoning-rules.ts";
+import type { OriginalRequest } from "../../shared/exchange.ts";
 import { callsUnderWay, isThought } from "./replayed-thoughts.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -11,6 +11,7 @@ import {
   type ToolMessage,
   type UserPart,
   type ToolCallPart,
+  isBillingLine,
 } from "../../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import {
@@ -18,7 +19,7 @@ import {
   openProvenance,
   type ReasoningPart,
 } from "../../../canonical/reasoning.ts";
-import { isBillingLine, opaqueName, readableText } from "../../shared/encode-state.ts";
+import { opaqueName, readableText } from "../../shared/encode-state.ts";
 import { argumentsObject } from "../../shared/tools.ts";
 import { asObject, unsupportedContent } from "../../shared/wire-fields.ts";
 import type { GeminiPlace, GeminiState } from "../encode-state.ts";

@@ -6,7 +6,8 @@ import type { JsonObject } from "../../../canonical/json.ts";
 import { ResponseAssembler } from "../../../canonical/response-assembler.ts";
 import { type FailureWithUsage, failureOf } from "../../../pipeline/attempt.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
-import { type RelayOptions, StreamFault, type StreamRelay } from "../../shared/passthrough.ts";
+import type { RelayOptions, StreamRelay } from "../../shared/stream/stream-relay.ts";
+import { StreamFault } from "../../shared/stream/stream-fault.ts";
 import { asObject, asString, objectsIn } from "../../shared/wire-fields.ts";
 import { GenerateStreamDecoder } from "../decode-stream.ts";
 

@@ -8,15 +8,15 @@ import type { JsonObject } from "../../../canonical/json.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { answerFacts } from "../../../canonical/answer-meter.ts";
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
-import {
-  budgetWithin,
-  fittedCap,
-  type OriginalRequest,
-  type Passthrough,
-  type ShownAnswer,
-  type TargetRoute,
-  type WholeAnswer,
-} from "../../shared/passthrough.ts";
+import { budgetWithin } from "../../shared/reasoning-rules.ts";
+import { fittedCap } from "../../shared/output-cap.ts";
+import type {
+  OriginalRequest,
+  Passthrough,
+  ShownAnswer,
+  TargetRoute,
+  WholeAnswer,
+} from "../../shared/exchange.ts";
 import { AnswerReader } from "../../shared/stream/answer-reader.ts";
 import { asArray, asNumber, asObject, asString, objectsIn } from "../../shared/wire-fields.ts";
 import { assembled, decodeResponse } from "../decode-response.ts";

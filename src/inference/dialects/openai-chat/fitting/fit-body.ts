@@ -4,7 +4,7 @@ import { isReasoningOff } from "../../shared/refused-parameters.ts";
 import { jsonAdvice } from "../../shared/tools.ts";
 import { asArray, asObject, withoutUndefined } from "../../shared/wire-fields.ts";
 import { textAlone } from "./text-alone.ts";
-import type { DialectDeviations } from "../../dialect.ts";
+import type { DialectDeviations } from "../../deviations.ts";
 import { plainSchema } from "./plain-schemas.ts";
 
 /** Returns a body as an upstream with deviations of its own accepts it. */

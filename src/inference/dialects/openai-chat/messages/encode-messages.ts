@@ -12,6 +12,7 @@ import {
   type UserMessage,
   type UserPart,
   type ToolCallPart,
+  isBillingLine,
 } from "../../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import {
@@ -20,7 +21,6 @@ import {
   type ReasoningField,
 } from "../../../canonical/reasoning.ts";
 import {
-  isBillingLine,
   opaqueName,
   readableText,
   type EncodePlace,

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../canonical/json.ts";
 import { reconcileFinish } from "../../../canonical/response.ts";
-import type { OriginalRequest } from "../../shared/passthrough.ts";
+import type { OriginalRequest } from "../../shared/exchange.ts";
 import { decodeFinish, encodeFinish, reasoningFields, hasFinished } from "../answer-fields.ts";
 import { type ToolNames, DeclaredNames } from "../call-name.ts";
 import { thinkingText } from "../messages/decode-messages.ts";

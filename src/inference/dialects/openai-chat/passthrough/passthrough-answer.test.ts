@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { adaptIn, relayIn, routeIn } from "../../../../../test/support/in-process.ts";
-import type { ShownAnswer } from "../../shared/passthrough.ts";
+import type { ShownAnswer } from "../../shared/exchange.ts";
 import { readCompletion } from "./passthrough-answer.ts";
 
 const shownAnswer: ShownAnswer = {

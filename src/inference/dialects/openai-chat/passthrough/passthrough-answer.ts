@@ -7,7 +7,7 @@ import {
 import { answerFacts } from "../../../canonical/answer-meter.ts";
 import type { Finish } from "../../../canonical/response.ts";
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
-import type { ShownAnswer, WholeAnswer } from "../../shared/passthrough.ts";
+import type { ShownAnswer, WholeAnswer } from "../../shared/exchange.ts";
 import { errorOfFinish, providerMember } from "../answer-fields.ts";
 import { decodeResponse } from "../decode-response.ts";
 import { pricedUsageText } from "../usage.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readCassettes } from "../../../../../test/support/cassettes.ts";
 import { adaptIn, type Relayed, relayIn, routeIn } from "../../../../../test/support/in-process.ts";
 import type { Adapter } from "../../../pipeline/inference-call.ts";
-import type { StreamRelay } from "../../shared/passthrough.ts";
+import type { StreamRelay } from "../../shared/stream/stream-relay.ts";
 
 const body = { model: "acme/large", stream: true, messages: [{ role: "user", content: "Hi" }] };
 const adapter = adaptIn("openai-chat", { body, route: routeIn("openai-chat") });

@@ -6,10 +6,11 @@ import {
   scanMembers,
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
-import type { MeteredUsage, StreamPart } from "../../../canonical/response.ts";
+import type { MeteredUsage, StreamPart, ModelFallback } from "../../../canonical/response.ts";
 import { trimmed } from "../../errors.ts";
-import { fallbackMembers, type ModelFallback } from "../../shared/gateway-facts.ts";
-import { inOneLine, type RelayOptions, type SseEvent } from "../../shared/passthrough.ts";
+import { fallbackMembers } from "../../shared/gateway-facts.ts";
+import { inOneLine } from "../../shared/wire-fields.ts";
+import type { RelayOptions, SseEvent } from "../../shared/stream/stream-relay.ts";
 import type { AnswerReader } from "../../shared/stream/answer-reader.ts";
 import type { ShownEvent, StreamWriter } from "../../shared/stream/stream-writer.ts";
 import { encodeFinish, hasFinished, providerMember } from "../answer-fields.ts";

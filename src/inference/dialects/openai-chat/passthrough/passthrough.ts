@@ -9,19 +9,15 @@ import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning
 import { removeRefused } from "../../shared/charged-extras.ts";
 import {
   budgetWithin,
-  type OriginalRequest,
-  type Passthrough,
-  type TargetRoute,
-} from "../../shared/passthrough.ts";
-import type { JsonObject } from "../../../canonical/json.ts";
-import { refusedFields } from "../../shared/refused-parameters.ts";
-import {
   clampEffort,
   flatEffort,
   reasonsAt,
   takesFormat,
   undeclaredFormat,
 } from "../../shared/reasoning-rules.ts";
+import type { OriginalRequest, Passthrough, TargetRoute } from "../../shared/exchange.ts";
+import type { JsonObject } from "../../../canonical/json.ts";
+import { refusedFields } from "../../shared/refused-parameters.ts";
 import { AnswerReader } from "../../shared/stream/answer-reader.ts";
 import { ChatStreamDecoder } from "../decode-stream.ts";
 import { bodyChanges, hasFunctionRules, hasMessageRules } from "../fitting/fit-body.ts";

@@ -13,11 +13,11 @@ import {
   type ToolMessage,
   type UserPart,
   type ToolCallPart,
+  isBillingLine,
 } from "../../../canonical/message.ts";
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import { isForeignReasoning, type ReasoningPart } from "../../../canonical/reasoning.ts";
 import {
-  isBillingLine,
   opaqueName,
   readableText,
   type EncodePlace,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { responsesRequest } from "../../../../../test/support/responses-request.ts";
-import type { ShownAnswer, WholeAnswer } from "../../shared/passthrough.ts";
+import type { ShownAnswer, WholeAnswer } from "../../shared/exchange.ts";
 import { readResponse } from "./passthrough-answer.ts";
 
 const usage = {

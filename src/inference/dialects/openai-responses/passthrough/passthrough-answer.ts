@@ -6,7 +6,7 @@ import {
 import { answerFacts } from "../../../canonical/answer-meter.ts";
 import type { GatewayFacts, MeteredUsage } from "../../../canonical/response.ts";
 import { sealWithProvenance } from "../../../canonical/reasoning.ts";
-import type { OriginalRequest, ShownAnswer, WholeAnswer } from "../../shared/passthrough.ts";
+import type { OriginalRequest, ShownAnswer, WholeAnswer } from "../../shared/exchange.ts";
 import { asGatewayFacts, gatewayFields } from "../../shared/gateway-facts.ts";
 import { objectsIn } from "../../shared/wire-fields.ts";
 import { outputText, unrepeatedFields } from "../answer-fields.ts";

@@ -4,12 +4,9 @@ import { readCassettes } from "../../../../../test/support/cassettes.ts";
 import { responsesRequest, responsesRoute } from "../../../../../test/support/responses-request.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { SseDecoder, type SseEvent } from "../../../upstream/sse-decoder.ts";
-import {
-  type OriginalRequest,
-  type RelayOptions,
-  StreamFault,
-  type StreamRelay,
-} from "../../shared/passthrough.ts";
+import type { OriginalRequest } from "../../shared/exchange.ts";
+import type { RelayOptions, StreamRelay } from "../../shared/stream/stream-relay.ts";
+import { StreamFault } from "../../shared/stream/stream-fault.ts";
 import { failureOf } from "../../../pipeline/attempt.ts";
 import { Relay } from "../../../pipeline/stream/relay.ts";
 import { passThrough } from "./passthrough.ts";

@@ -9,15 +9,11 @@ import type { JsonObject } from "../../../canonical/json.ts";
 import type { StreamPart } from "../../../canonical/response.ts";
 import { reportError, trimmed } from "../../errors.ts";
 import { asGatewayFacts } from "../../shared/gateway-facts.ts";
-import {
-  inOneLine,
-  type OriginalRequest,
-  type RelayOptions,
-  type SseEvent,
-} from "../../shared/passthrough.ts";
+import { inOneLine, asObject } from "../../shared/wire-fields.ts";
+import type { OriginalRequest } from "../../shared/exchange.ts";
+import type { RelayOptions, SseEvent } from "../../shared/stream/stream-relay.ts";
 import type { AnswerReader } from "../../shared/stream/answer-reader.ts";
 import type { ShownEvent, StreamWriter } from "../../shared/stream/stream-writer.ts";
-import { asObject } from "../../shared/wire-fields.ts";
 import { responseRecord } from "../answer-fields.ts";
 import type { ResponsesStreamDecoder } from "../decode-stream.ts";
 import { failureFrames } from "../errors.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { responsesRequest, responsesRoute } from "../../../../../test/support/responses-request.ts";
-import type { OriginalRequest, TargetRoute } from "../../shared/passthrough.ts";
+import type { OriginalRequest, TargetRoute } from "../../shared/exchange.ts";
 import { requestText } from "./passthrough.ts";
 
 const sent = (

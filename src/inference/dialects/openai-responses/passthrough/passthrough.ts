@@ -6,12 +6,8 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
-import {
-  fittedCap,
-  type OriginalRequest,
-  type Passthrough,
-  type TargetRoute,
-} from "../../shared/passthrough.ts";
+import { fittedCap } from "../../shared/output-cap.ts";
+import type { OriginalRequest, Passthrough, TargetRoute } from "../../shared/exchange.ts";
 import { removeRefused } from "../../shared/charged-extras.ts";
 import { wantsMetadataInLastEvent } from "../../shared/gateway-facts.ts";
 import {

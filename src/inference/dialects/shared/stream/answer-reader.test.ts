@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { adaptIn, routeIn } from "../../../../../test/support/in-process.ts";
 import type { Adapter } from "../../../pipeline/inference-call.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
-import type { SseEvent } from "../passthrough.ts";
+import type { SseEvent } from "./stream-relay.ts";
 
 type Fields = Record<string, unknown>;
 

@@ -1,4 +1,4 @@
-import { AnswerMeter } from "../../../canonical/answer-meter.ts";
+import { AnswerMeter, boundOrEstimated } from "../../../canonical/answer-meter.ts";
 import {
   coveringDelivered,
   type MeteredUsage,
@@ -6,16 +6,15 @@ import {
   type SpokenPart,
   type StreamPart,
 } from "../../../canonical/response.ts";
-import type { SkippedTexts, StreamDecoder } from "../../dialect.ts";
+import type { SkippedTexts, StreamDecoder } from "./stream-decoder.ts";
 import {
-  boundOrEstimated,
   emptyStream,
   malformedStream,
   reportedFault,
-  type SseEvent,
   type StreamFault,
   unfinishedStream,
-} from "../passthrough.ts";
+} from "./stream-fault.ts";
+import type { SseEvent } from "./stream-relay.ts";
 
 /** The estimated tokens of the input, and the model's context window. */
 interface ExpectedTokens {

@@ -1,7 +1,7 @@
 import type { GatewayError } from "../../../../platform/kernel/errors.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import type { SpokenPart, StreamPart } from "../../../canonical/response.ts";
-import type { SseEvent } from "../passthrough.ts";
+import type { SseEvent } from "./stream-relay.ts";
 
 /** What the client was sent of an event. */
 export interface ShownEvent {

@@ -1,6 +1,6 @@
 import { usdFromNano } from "../../../../platform/kernel/money.ts";
 import type { MeteredUsage } from "../../../canonical/response.ts";
-import type { ShownAnswer, WholeAnswer } from "../../../dialects/shared/passthrough.ts";
+import type { ShownAnswer, WholeAnswer } from "../../../dialects/shared/exchange.ts";
 import { withoutUndefined } from "../../../dialects/shared/wire-fields.ts";
 import type { Fields } from "../../read-fields.ts";
 import type { TranscriptionRequest } from "./transcription-request.ts";

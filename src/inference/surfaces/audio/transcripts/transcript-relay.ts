@@ -5,10 +5,12 @@ import {
   malformedStream,
   reportedFault,
   unfinishedStream,
-  type RelayOptions,
-  type SseEvent,
-  type StreamRelay,
-} from "../../../dialects/shared/passthrough.ts";
+} from "../../../dialects/shared/stream/stream-fault.ts";
+import type {
+  RelayOptions,
+  SseEvent,
+  StreamRelay,
+} from "../../../dialects/shared/stream/stream-relay.ts";
 import { withoutUndefined } from "../../../dialects/shared/wire-fields.ts";
 import type { Fields } from "../../read-fields.ts";
 import {

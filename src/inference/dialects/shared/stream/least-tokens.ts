@@ -1,5 +1,3 @@
-import { saysSomething } from "./passthrough.ts";
-
 /** The most characters that a token is assumed to have: of a word, and of a text without spaces. */
 const wordCharactersMax = 32;
 const denseCharactersMax = 4;
@@ -141,3 +139,16 @@ function textsIn(
   }
   return found;
 }
+
+/**
+ * Returns whether an event has new content, in any dialect; events that only repeat content have
+ * neither member.
+ */
+export const saysSomething = (data: string): boolean =>
+  data.includes('"delta"') || data.includes('"candidates"');
+
+/**
+ * Returns whether an event carries a picture or sound, whose length says nothing about its tokens.
+ */
+export const holdsMedia = (data: string): boolean =>
+  data.length > 4_096 && /"(?:images?|audio|inlineData|image_url)"/.test(data);
