@@ -75,7 +75,7 @@ class JsonBody {
 /** What an operation is sent: its method, and a body of the type that the API declares. */
 export interface Sending {
   method: string;
-  body?: JsonBody;
+  body?: JsonBody | FormData;
 }
 
 /** Sends a body to an operation, in the type of which it has to be. */
@@ -110,10 +110,10 @@ export async function send(
     credentials: key === undefined ? "same-origin" : "omit",
     headers: {
       ...(key === undefined ? workspaceHeader() : { authorization: `Bearer ${key}` }),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(body instanceof JsonBody ? { "content-type": "application/json" } : {}),
     },
     ...(signal === undefined ? {} : { signal }),
-    ...(body === undefined ? {} : { body: String(body) }),
+    ...(body === undefined ? {} : { body: body instanceof JsonBody ? String(body) : body }),
   });
   if (response.ok) return response;
   // A session that has ended; a key that has is its caller's matter.

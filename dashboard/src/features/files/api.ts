@@ -18,5 +18,21 @@ export const filePagesQuery = infiniteQueryOptions({
     hasMore ? (last ?? undefined) : undefined,
 });
 
+/** What a file is uploaded for, as people choose it. */
+export const purposes = [
+  ["batch", "a batch: one request a line"],
+  ["user_data", "chats that read it"],
+  ["vision", "chats that look at it"],
+] as const;
+export type Purpose = (typeof purposes)[number][0];
+
+/** Stores a file in the workspace. */
+export function uploadFile({ file, purpose }: { file: File; purpose: Purpose }) {
+  const body = new FormData();
+  body.append("purpose", purpose);
+  body.append("file", file);
+  return request<StoredFile>("/files", { method: "POST", body });
+}
+
 export const deleteFile = (id: string) =>
   request<{ deleted: boolean }>(`/files/${encodeURIComponent(id)}`, { method: "DELETE" });

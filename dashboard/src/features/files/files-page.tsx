@@ -3,28 +3,82 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { useState } from "react";
 import { download } from "../../lib/download.ts";
 import { bytes } from "../../lib/format.ts";
-import { Bar, Confirm } from "../../ui/form.tsx";
+import { Bar, Confirm, Form } from "../../ui/form.tsx";
+import { Modal } from "../../ui/overlay.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Card, Empty, LoadedPages, Moment, Name, Problem } from "../../ui/parts.tsx";
+import {
+  Button,
+  Card,
+  Empty,
+  Field,
+  Input,
+  LoadedPages,
+  Moment,
+  Name,
+  Problem,
+  Select,
+} from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
-import { deleteFile, filePagesQuery, type StoredFile } from "./api.ts";
+import {
+  type Purpose,
+  type StoredFile,
+  deleteFile,
+  filePagesQuery,
+  purposes,
+  uploadFile,
+} from "./api.ts";
 
 const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOString();
+
+/** Stores a file of the person's machine; lines of requests are taken for a batch. */
+function UploadForm({ onDone }: { onDone: () => Promise<void> }) {
+  const [file, setFile] = useState<File>();
+  const [chosen, setChosen] = useState<Purpose>();
+  const purpose = chosen ?? (file?.name.endsWith(".jsonl") === false ? "user_data" : "batch");
+  const upload = useMutation({ mutationFn: uploadFile, onSuccess: onDone });
+  return (
+    <Form
+      action={upload.isPending ? "Uploading" : "Upload file"}
+      work={upload}
+      onSubmit={() => file !== undefined && upload.mutate({ file, purpose })}
+    >
+      <Field label="File">
+        {(id) => (
+          <Input
+            id={id}
+            type="file"
+            required
+            onChange={({ target }) => setFile(target.files?.[0])}
+          />
+        )}
+      </Field>
+      <Field
+        label="For"
+        hint="Files for a batch are deleted after 30 days, others when you say so."
+      >
+        {(id) => <Select id={id} value={purpose} options={purposes} onChange={setChosen} />}
+      </Field>
+    </Form>
+  );
+}
 
 /** Files of the workspace, and how much of its storage they take. */
 export function FilesPage() {
   const files = useInfiniteQuery(filePagesQuery);
   const queries = useQueryClient();
   const [chosen, setChosen] = useState<StoredFile>();
+  const [isUploading, setUploading] = useState(false);
+  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["files"] });
   const remove = useMutation({
     mutationFn: deleteFile,
     onSuccess: async () => {
       setChosen(undefined);
-      await queries.invalidateQueries({ queryKey: ["files"] });
+      await refresh();
     },
   });
   const storage = files.data?.pages[0]?.storage;
+  const uploadButton = <Button onClick={() => setUploading(true)}>Upload file</Button>;
   return (
     <>
       <PageHead title="Files">
@@ -39,13 +93,15 @@ export function FilesPage() {
             />
           </div>
         )}
+        {uploadButton}
       </PageHead>
       <Card flush>
         <LoadedPages query={files} height={240}>
           {(rows) =>
             rows.length === 0 ? (
-              <Empty action={<a href="/docs/guides/batches">Read how programs upload one</a>}>
-                No file yet. Programs upload files for batches, and for chats that read them.
+              <Empty action={uploadButton}>
+                No file yet. Batches take their requests from one, and chats can read them; programs{" "}
+                <a href="/docs/guides/batches">upload them</a> too.
               </Empty>
             ) : (
               <FileTable rows={rows} onDelete={setChosen} />
@@ -53,6 +109,14 @@ export function FilesPage() {
           }
         </LoadedPages>
       </Card>
+      <Modal title="Upload file" open={isUploading} onClose={() => setUploading(false)}>
+        <UploadForm
+          onDone={() => {
+            setUploading(false);
+            return refresh();
+          }}
+        />
+      </Modal>
       <Confirm
         title={`Delete ${chosen?.filename ?? ""}`}
         open={chosen !== undefined}
