@@ -1,5 +1,5 @@
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { Suspense, lazy, useCallback, useEffect, useMemo, useState } from "react";
+import { Suspense, lazy, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { AlertBell } from "./alert-bell.tsx";
 import { Icon } from "./icon.tsx";
 import { Button, Skeleton } from "../ui/parts.tsx";
@@ -32,8 +32,13 @@ function useVisibleGroups(): typeof groups {
   );
 }
 
-function Navigation({ open }: { open: boolean }) {
+function Navigation({ open, path }: { open: boolean; path: string }) {
   const shown = useVisibleGroups();
+  const list = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another path, or another list, has another link.
+  useEffect(() => {
+    list.current?.querySelector('[data-status="active"]')?.scrollIntoView({ block: "nearest" });
+  }, [path, shown]);
   return (
     <aside className={style.side} data-open={open}>
       <Link to="/" className={style.brand}>
@@ -48,7 +53,7 @@ function Navigation({ open }: { open: boolean }) {
         </svg>
         Switchyard
       </Link>
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref={list}>
         {shown.map(({ title, entries }) => (
           <div key={title ?? "top"}>
             {title === undefined ? null : <div className={style.group}>{title}</div>}
@@ -149,7 +154,7 @@ export function Shell() {
       <a className={style.skip} href="#content">
         Skip to the content
       </a>
-      <Navigation open={open} />
+      <Navigation open={open} path={path} />
       <div>
         <header className={style.top}>
           <Button

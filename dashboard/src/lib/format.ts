@@ -55,11 +55,11 @@ export function duration(milliseconds: number | null | undefined): string {
 export const share = (part: number, total: number): string =>
   total === 0 ? "–" : `${((100 * part) / total).toFixed(2)} %`;
 
-/** The change against the period before, in words. */
-export function change(now: number, before: number): string {
-  if (before === 0) return now === 0 ? "" : "none in the period before";
+/** The change against a period before, in words. */
+export function change(now: number, before: number, period = "the period before"): string {
+  if (before === 0) return now === 0 ? "" : `none in ${period}`;
   const percent = Math.round((100 * (now - before)) / before);
-  return `${percent > 0 ? "+" : ""}${percent} % against the period before`;
+  return `${percent > 0 ? "+" : ""}${percent} % against ${period}`;
 }
 
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });

@@ -18,6 +18,8 @@ export interface Column<Row> {
    * columns without a place are not shown there. Only where one column of the table has a place.
    */
   phone?: "title" | "figure" | "when" | "state" | "note" | "actions";
+  /** What the value says, in a word: shown before it on phones, where no head says it. */
+  lead?: string;
   /** What the figure counts, in a word: shown after it on phones, where no head says it. */
   unit?: string | ((row: Row) => string | undefined);
 }
@@ -132,6 +134,7 @@ export function Table<Row>({
                   key={column.head}
                   data-label={column.head}
                   data-phone={column.phone}
+                  data-lead={column.lead}
                   data-unit={typeof column.unit === "function" ? column.unit(row) : column.unit}
                   className={className(column)}
                 >

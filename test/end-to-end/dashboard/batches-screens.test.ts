@@ -59,6 +59,11 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
     });
     await screen.page.getByText("404", { exact: true }).waitFor();
     await expectSound(screen);
+    await screen.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await screen.page.getByRole("button", { name: `Copy ${id}` }).click();
+    await screen.page.getByRole("button", { name: `Copied ${id}` }).waitFor();
+    expect(await screen.page.evaluate("navigator.clipboard.readText()")).toBe(id);
+    await screen.context.clearPermissions();
     const download = screen.page.waitForEvent("download");
     await screen.page.getByRole("button", { name: "Download errors" }).click();
     expect((await download).suggestedFilename()).toBe(`${id}.errors.jsonl`);
@@ -72,9 +77,18 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
     await screen.close();
   }, 240_000);
 
-  test("files are listed with the storage, and deleted", async () => {
+  test("files are uploaded, listed with the storage, and deleted", async () => {
     const screen = await scene.open("owner", "/files", "phone");
     await screen.page.getByText("of 10.0 GB").waitFor();
+    await screen.page.getByRole("button", { name: "Upload file" }).first().click();
+    const dialog = screen.page.getByRole("dialog", { name: "Upload file" });
+    await dialog
+      .getByLabel("File")
+      .setInputFiles({ name: "prices.csv", mimeType: "text/csv", buffer: Buffer.from("bolt,1") });
+    expect(await dialog.getByLabel("For").inputValue()).toBe("user_data");
+    await expectSound(screen);
+    await dialog.getByRole("button", { name: "Upload file" }).click();
+    await screen.page.getByRole("row", { name: /prices\.csv user data 6 B/ }).waitFor();
     await expectSound(screen);
     const row = screen.page.getByRole("row", { name: /night\.jsonl/ }).first();
     await act(row, "Delete");

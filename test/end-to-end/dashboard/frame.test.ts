@@ -50,6 +50,22 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await screen.close();
   });
 
+  test("a low window shows where one is in the navigation", async () => {
+    const { page, close } = await scene.open("operator", "", "light", {
+      viewport: { width: 1280, height: 600 },
+    });
+    const isInSight = async (name: string): Promise<boolean> => {
+      const box = await page.getByRole("link", { name, exact: true }).first().boundingBox();
+      return box !== null && box.y >= 0 && box.y + box.height <= 600;
+    };
+    expect(await isInSight("Operator")).toBe(false);
+    await page.keyboard.press("g");
+    await page.keyboard.press("x");
+    await page.getByRole("heading", { level: 1, name: "Operator" }).waitFor();
+    expect(await isInSight("Operator")).toBe(true);
+    await close();
+  });
+
   test("g and a letter open a screen, / focuses the filter, ? lists the keys, and fields take them as text", async () => {
     const { page, close } = await scene.open("developer", "");
     await page.keyboard.press("g");

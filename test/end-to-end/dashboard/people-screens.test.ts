@@ -197,7 +197,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await barred.page.keyboard.press("Escape");
     await barred.close();
     await page.getByRole("button", { name: "Require it no longer" }).click();
-    await page.getByText("left to each member").waitFor();
+    await page.getByText("Left to each member").waitFor();
     await screen.close();
   });
 

@@ -5,7 +5,7 @@ import { useScope } from "../../lib/session.ts";
 import { requestCost } from "../../lib/format.ts";
 import { isTyping } from "../../lib/typing.ts";
 import { Drawer } from "../../ui/overlay.tsx";
-import { Button, Code, Loaded } from "../../ui/parts.tsx";
+import { Button, Code, Id, Loaded } from "../../ui/parts.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { explanationQuery, type Explanation, type GenerationDetails } from "./api.ts";
 import { GenerationStatus } from "./generations-table.tsx";
@@ -123,7 +123,7 @@ function GenerationHead({ explanation }: { explanation: Explanation }) {
     <div className={style.requestHead}>
       <div>
         <strong>{generation.model}</strong>
-        <code>{explanation.id}</code>
+        <Id>{explanation.id}</Id>
       </div>
       <GenerationStatus status={generation.status} />
       <strong>{requestCost(explanation.charged_usd)}</strong>

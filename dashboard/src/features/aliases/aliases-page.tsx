@@ -26,7 +26,12 @@ const facts: readonly Column<Alias>[] = [
     ),
   },
   { head: "Means", phone: "note", cell: ({ target }) => <Meaning target={target} /> },
-  { head: "Changed", phone: "when", cell: ({ updated_at: at }) => <Moment at={at} dayOnly /> },
+  {
+    head: "Changed",
+    phone: "when",
+    lead: "changed",
+    cell: ({ updated_at: at }) => <Moment at={at} dayOnly />,
+  },
 ];
 
 const actions = (onAct: (act: Act) => void): Column<Alias> => ({

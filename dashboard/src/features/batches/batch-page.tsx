@@ -5,7 +5,7 @@ import { count, usd } from "../../lib/format.ts";
 import { DownloadButton } from "../../ui/download-button.tsx";
 import { Confirm } from "../../ui/form.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Button, Card, Empty, Facts, Loaded, Moment, Stat, Stats } from "../../ui/parts.tsx";
+import { Button, Card, Empty, Facts, Id, Loaded, Moment, Stat, Stats } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Batch, batchQuery, cancelBatch, nameOf } from "./api.ts";
 import { BatchProgress, BatchStatus } from "./batch-progress.tsx";
@@ -140,7 +140,7 @@ export function BatchPage() {
               <BatchProgress batch={data} />
               <Facts
                 rows={[
-                  ["Id", <code key="id">{data.id}</code>],
+                  ["Id", <Id key="id">{data.id}</Id>],
                   ["Endpoint", data.endpoint],
                   ["Runs at", data.provider ?? "this gateway"],
                   ...(data.provider_note === null

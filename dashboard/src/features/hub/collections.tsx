@@ -265,7 +265,12 @@ export function Collections({
                   ),
                 },
                 { head: "About", phone: "note", cell: ({ description }) => description ?? "–" },
-                { head: "Seen by", phone: "when", cell: ({ visibility }) => visibility },
+                {
+                  head: "Seen by",
+                  phone: "when",
+                  lead: "seen by",
+                  cell: ({ visibility }) => visibility,
+                },
                 { head: "Entries", number: true, cell: ({ item_count: held }) => count(held) },
               ]}
             />

@@ -6,7 +6,16 @@ import { DownloadButton } from "../../ui/download-button.tsx";
 import { count, localTime } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { Confirm } from "../../ui/form.tsx";
-import { Actions, Button, Code, Facts, Loaded, Problem, Select } from "../../ui/parts.tsx";
+import {
+  Actions,
+  Button,
+  Code,
+  Facts,
+  Loaded,
+  Problem,
+  Select,
+  linkLook,
+} from "../../ui/parts.tsx";
 import {
   type Entry,
   type Version,
@@ -125,6 +134,7 @@ function EntryActions({
         {mayAsk && entry.body ? (
           <Link
             to="/playground"
+            className={linkLook}
             hash={fragmentOf({
               columns: [
                 columnOf({

@@ -83,7 +83,12 @@ function Entries({
                 ),
               },
               { head: "About", phone: "note", cell: ({ description }) => description ?? "–" },
-              { head: "Seen by", phone: "when", cell: ({ visibility }) => visibility },
+              {
+                head: "Seen by",
+                phone: "when",
+                lead: "seen by",
+                cell: ({ visibility }) => visibility,
+              },
               {
                 head: "Review",
                 phone: "state",

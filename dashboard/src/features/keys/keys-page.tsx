@@ -198,16 +198,13 @@ export function KeysPage() {
             ) : (
               <>
                 <div className={style.filters}>
-                  <Field label="Find a key">
-                    {(id) => (
-                      <Input
-                        id={id}
-                        type="search"
-                        value={text}
-                        onChange={(event) => setText(event.target.value)}
-                      />
-                    )}
-                  </Field>
+                  <Input
+                    type="search"
+                    aria-label="Search keys"
+                    placeholder="Search keys"
+                    value={text}
+                    onChange={(event) => setText(event.target.value)}
+                  />
                 </div>
                 {folded(rows, text).length === 0 ? (
                   <Empty
@@ -251,6 +248,7 @@ export function KeysPage() {
                       {
                         head: "30 days",
                         phone: "figure",
+                        unit: "in 30 d",
                         number: true,
                         cell: ({ id, real_usage_monthly: spent }) => (
                           <Link to="/activity" search={{ key_id: id }}>
@@ -270,6 +268,7 @@ export function KeysPage() {
                         head: "Last used",
                         offTablet: true,
                         phone: "when",
+                        lead: "used",
                         cell: ({ last_used_at: at }) => <Moment at={at} never="never" dayOnly />,
                       },
                       {

@@ -85,7 +85,7 @@ export function McpServersPage() {
                     phone: "state",
                     cell: (server) => <ServerState server={server} />,
                   },
-                  { head: "Tools", cell: (server) => <ToolCount server={server} /> },
+                  { head: "Tools", number: true, cell: (server) => <ToolCount server={server} /> },
                   {
                     head: "Your access",
                     phone: "when",

@@ -24,7 +24,7 @@ export function RequiredFactor({ organization }: { organization: Organization })
           {isRequired ? (
             <Status kind="good">required of all members</Status>
           ) : (
-            "left to each member"
+            "Left to each member"
           )}
         </span>
         <Button

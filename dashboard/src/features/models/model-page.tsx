@@ -5,7 +5,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { PageHead } from "../../ui/page.tsx";
 import { count, unitPrice } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
-import { Card, Code, Empty, Facts, Loaded, Moment } from "../../ui/parts.tsx";
+import { Card, Code, Empty, Facts, Id, Loaded, Moment, linkLook } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { modelQuery, routePreviewQuery, pricesQuery, type PriceChange } from "./api.ts";
 import { ModelFigures } from "./model-figures.tsx";
@@ -85,7 +85,7 @@ export function ModelPage() {
   return (
     <>
       <PageHead title={model.data?.display_name ?? id} within={<Link to="/models">Models</Link>}>
-        <Link to="/playground" search={{ model: id }}>
+        <Link to="/playground" search={{ model: id }} className={linkLook}>
           Try it
         </Link>
       </PageHead>
@@ -95,7 +95,7 @@ export function ModelPage() {
             <Card>
               <Facts
                 rows={[
-                  ["Id", <code key="id">{id}</code>],
+                  ["Id", <Id key="id">{id}</Id>],
                   ["Maker", data.provider],
                   ["Context", `${count(data.context_length)} tokens`],
                   ["Capabilities", data.capabilities.map(wordOf).join(", ")],

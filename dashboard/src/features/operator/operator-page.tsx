@@ -189,7 +189,7 @@ function Plans() {
                 head: "Workspaces",
                 number: true,
                 phone: "state",
-                unit: "workspaces",
+                unit: ({ workspaces }) => (workspaces === 1 ? "workspace" : "workspaces"),
                 cell: ({ workspaces }) => count(workspaces),
               },
             ]}

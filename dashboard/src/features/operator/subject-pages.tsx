@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { deviceOf } from "../../lib/device.ts";
 import { count, usd } from "../../lib/format.ts";
-import { Card, Empty, Facts, Loaded, Moment, Status } from "../../ui/parts.tsx";
+import { Card, Empty, Facts, Id, Loaded, Moment, Status } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type PersonDetails, personQuery, workspaceQuery } from "./api.ts";
 import { UsageCard } from "./usage-card.tsx";
@@ -37,7 +37,7 @@ export function WorkspacePage({ id }: { id: string }) {
                 ["Keys", count(read.llm_keys)],
                 ["Management keys", count(read.management_keys)],
                 ["Made", <Moment key="made" at={read.created_at} />],
-                ["Id", <code key="id">{read.id}</code>],
+                ["Id", <Id key="id">{read.id}</Id>],
                 ...(read.owner_user_id === null
                   ? []
                   : [
@@ -118,7 +118,7 @@ export function PersonPage({ id }: { id: string }) {
                     read.sessions.map(({ user_agent: agent }) => deviceOf(agent)).join(", ") ||
                       "none",
                   ],
-                  ["Id", <code key="id">{read.id}</code>],
+                  ["Id", <Id key="id">{read.id}</Id>],
                 ]}
               />
             </Card>

@@ -35,7 +35,7 @@ const range = { range: `${days}d` };
 const against = (figure: Figure, now: Usage | undefined, before: Usage | undefined): string =>
   now === undefined || before === undefined
     ? ""
-    : change(sumOf(now.data, figure), sumOf(before.data, figure));
+    : change(sumOf(now.data, figure), sumOf(before.data, figure), `the ${days} days before`);
 
 /** The figures of the workspace. Each appears as soon as it is read, in a place of its own. */
 function Figures() {

@@ -15,6 +15,7 @@ import {
   Problem,
   Status,
   Moment,
+  linkLook,
 } from "../../ui/parts.tsx";
 import { Confirm, Form, TextArea } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
@@ -217,9 +218,9 @@ export function PresetPage() {
   });
   return (
     <>
-      <PageHead title={preset.data?.name ?? slug}>
+      <PageHead title={preset.data?.name ?? slug} within={<Link to="/presets">Presets</Link>}>
         {mayAsk ? (
-          <Link to="/playground" search={{ model: `@preset/${slug}` }}>
+          <Link to="/playground" search={{ model: `@preset/${slug}` }} className={linkLook}>
             Open in the playground
           </Link>
         ) : null}

@@ -107,11 +107,13 @@ export function PresetsPage() {
                   {
                     head: `Changed, ${zoneName()}`,
                     phone: "when",
+                    lead: "changed",
                     cell: ({ updated_at: at }) => <Moment at={at} />,
                   },
                   {
                     head: "Last used",
                     phone: "state",
+                    lead: "used",
                     cell: ({ id, last_used_at: at }) =>
                       at === null ? (
                         "never"

@@ -50,7 +50,7 @@ function State({
 }
 
 function Quota({ stored: { label, quota } }: { stored: ProviderKey }) {
-  if (quota === null) return <>no bound</>;
+  if (quota === null) return <>no quota</>;
   return (
     <>
       <div>
@@ -151,6 +151,7 @@ export function ProviderKeysPage() {
                     {
                       head: `Last used, ${zoneName()}`,
                       phone: "when",
+                      lead: "used",
                       cell: ({ last_used_at: at }) => <Moment at={at} never="never" />,
                     },
                     { head: "Actions", phone: "actions", cell: actionsOf },

@@ -266,6 +266,7 @@ function Findings() {
                 {
                   head: "Last used",
                   phone: "figure",
+                  lead: "used",
                   cell: ({ last_used_at: at }) => <Moment at={at} never="never" dayOnly />,
                 },
                 {

@@ -63,7 +63,7 @@ const Division = ({ chosen: { group, second, tag }, onChange }: PartProps) => (
       label="Second group"
       value={second ?? ""}
       options={[
-        ["", "not divided"],
+        ["", "no second group"],
         ...groups.filter(([each]) =>
           group === "part" ? isDivision(each) : each !== group && each !== "part",
         ),
@@ -99,8 +99,8 @@ const Shape = ({ chosen: { limit, isCumulative }, onChange }: PartProps) => (
       label="Sums"
       value={isCumulative ? "up" : ""}
       options={[
-        ["", "each by itself"],
-        ["up", "added up over time"],
+        ["", "each period"],
+        ["up", "cumulative"],
       ]}
       onChange={(value) => onChange({ sum: value || undefined })}
     />

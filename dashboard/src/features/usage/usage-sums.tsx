@@ -95,6 +95,7 @@ export function SumsTable({
         },
         {
           head: "Change",
+          number: true,
           phone: "state",
           cell: (row) => change(row[1], beforeOf(row)).replace(" against the period before", ""),
           sort: (row) => row[1] - beforeOf(row),
