@@ -63,7 +63,9 @@ test.each([
   ["text-embedding-3-small", "openai/text-embedding-3-small"],
   ["gemini-2.5-flash", "google/gemini-2.5-flash"],
   ["models/gemini-2.5-flash", "google/gemini-2.5-flash"],
+  ["azure/gpt-5.5", "openai/gpt-5.5"],
   ["only", "acme/only"],
+  ["proxy/acme/only", "acme/only"],
   ["judge/verdict-1", "judge/verdict-1:free"],
   ["verdict-1", "judge/verdict-1:free"],
   ["verdict-one", "judge/verdict-1:free"],
@@ -79,6 +81,8 @@ test("accepts a suffix after a vendor's own model name", () => {
 
 test.each([
   "twin",
+  "nobody/only",
+  "openai/only",
   "claude-nothing-9",
   "anthropic/claude-nothing-9",
   "models/",

@@ -124,9 +124,18 @@ export function* otherSpellings(id: string): Generator<string> {
   for (const name of undated === id ? [id] : [id, undated]) {
     if (name !== id) yield name;
     const read = readVendorId(name);
-    if (read !== undefined) yield* [read.wireName, read.catalogId];
+    if (read === undefined) continue;
+    if (meansTheSame(read.wireName)) yield read.wireName;
+    yield read.catalogId;
   }
 }
+
+/**
+ * Tells whether a name without what was before its slash still names one maker's model, as in
+ * `azure/gpt-5.5` and `openrouter/acme/large`. With another owner, `large` is another model.
+ */
+const meansTheSame = (wireName: string): boolean =>
+  wireName.includes("/") || makerOfName(wireName) !== undefined;
 
 /**
  * Returns the first two words of a model's name, such as `claude opus` for
