@@ -99,6 +99,7 @@ import { acceptReferral, getReferrals } from "./account/referrals.ts";
 import { metricsRoutes } from "./catalog/model-metrics.ts";
 import { pricesRoutes } from "./catalog/model-prices.ts";
 import { privacyRoutes } from "./catalog/model-privacy.ts";
+import { listModelEndpoints } from "./catalog/model-endpoints.ts";
 import { uptimeRoutes } from "./catalog/model-uptime.ts";
 import { addAllowedRange, listAllowedRanges, removeAllowedRange } from "./security/ip-allowlist.ts";
 import { changeKeyPrivacy, listCredentials } from "./security/credentials.ts";
@@ -275,6 +276,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   ...privacyRoutes,
   ...pricesRoutes,
   ...uptimeRoutes,
+  listModelEndpoints,
   // Pages
   startPage,
   favicon,

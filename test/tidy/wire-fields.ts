@@ -246,6 +246,10 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: ["max_completion_tokens"],
     why: "a field of the contract's models",
   },
+  "src/endpoints/catalog/model-endpoints.ts": {
+    names: ["max_completion_tokens", "tool_choice"],
+    why: "OpenRouter's form of a model's providers has caps and parameters by the names of chat",
+  },
   "src/endpoints/account/presets.ts": {
     names: [...declaredParameters, "include_usage"],
     why: "the contract's PresetConfig has the names of chat",

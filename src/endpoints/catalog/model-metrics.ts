@@ -19,7 +19,8 @@ const windowSeconds = 300;
 
 const shares = { p50: 0.5, p75: 0.75, p90: 0.9, p95: 0.95, p99: 0.99 } as const;
 
-const percentilesSchema = lazily(() =>
+/** Describes percentiles; null where nothing was measured. */
+export const percentilesSchema = lazily(() =>
   z
     .object({
       p50: z.number(),
@@ -60,19 +61,26 @@ function percentiles(at: (share: number) => number | undefined): Record<string, 
   );
 }
 
-function routeMetrics(
-  { inference: { health } }: Pick<Dependencies, "inference">,
-  each: ModelRoute,
-) {
-  const measures = health.measuresOf(each.route.provider.id, each.model.id);
-  const { requests, error_rate } = routeHealth(health, each);
+const measuresOf = ({ inference }: Pick<Dependencies, "inference">, { model, route }: ModelRoute) =>
+  inference.health.measuresOf(route.provider.id, model.id);
+
+/** Returns the milliseconds to the first token at a provider. */
+export const latencyOf = (deps: Pick<Dependencies, "inference">, each: ModelRoute) =>
+  percentiles((share) => measuresOf(deps, each).firstTokenMs(share));
+
+/** Returns the tokens a second at a provider. */
+export const throughputOf = (deps: Pick<Dependencies, "inference">, each: ModelRoute) =>
+  percentiles((share) => measuresOf(deps, each).tokensPerSecond(share));
+
+function routeMetrics(deps: Pick<Dependencies, "inference">, each: ModelRoute) {
+  const { requests, error_rate } = routeHealth(deps.inference.health, each);
   return {
     provider: each.route.provider.id,
     model: each.model.id,
     requests,
     error_rate,
-    latency_ms: percentiles((share) => measures.firstTokenMs(share)),
-    throughput_tps: percentiles((share) => measures.tokensPerSecond(share)),
+    latency_ms: latencyOf(deps, each),
+    throughput_tps: throughputOf(deps, each),
   };
 }
 

@@ -75,6 +75,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/models/:owner/:model/metrics",
   "/models/:owner/:model/privacy",
   "/models/:owner/:model/uptime",
+  "/models/:owner/:model/endpoints",
   "/models/:owner/:model/prices",
   "/models/:id/routing-preview",
   "/models/:id/metrics",

@@ -134,6 +134,12 @@ export const contract: Record<string, ContractRow> = {
   },
   ...modelFigure("prices"),
   ...modelFigure("uptime"),
+  "GET /models/:owner/:model/endpoints": {
+    without: "optional",
+    llm: true,
+    path: "/models/nobody/nothing/endpoints",
+    accepted: 404,
+  },
   "GET /providers": { without: "open" },
   "GET /logos/:file": { without: "open", path: "/logos/openai.svg", base: "root" },
   "POST /keys": { scope: "write:llm-keys", accepted: 400 },

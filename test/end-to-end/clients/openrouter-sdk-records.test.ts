@@ -96,6 +96,33 @@ test("models.list reads the catalog, whole and in pages, with the known fields o
   });
 });
 
+test("endpoints.list reads the providers that serve a model to the caller", async () => {
+  const { data } = await client.endpoints.list({ author: "acme", slug: "large" });
+  expect(data).toMatchObject({
+    id: "acme/large",
+    name: "large",
+    architecture: { modality: "text+image->text", tokenizer: null },
+    endpoints: [
+      {
+        name: "acme | acme/large",
+        modelId: "acme/large",
+        tag: "acme",
+        contextLength: 128_000,
+        maxCompletionTokens: 4_096,
+        supportedParameters: ["tools"],
+        supportsToolChoice: { auto: false, required: false },
+        supportsImplicitCaching: false,
+        pricing: { prompt: "0.0000005", completion: "0.0000015", discount: 0 },
+        status: 0,
+        uptimeLast5m: null,
+        latencyLast30m: null,
+      },
+    ],
+  });
+  const embeddings = await client.endpoints.list({ author: "acme", slug: "embed" });
+  expect(embeddings.data.endpoints).toMatchObject([{ maxCompletionTokens: null }]);
+});
+
 test("models.count counts the publicly reachable models", async () => {
   const list = (await (await fetch(`${gateway.baseUrl}/models`)).json()) as { data: unknown[] };
   expect(await client.models.count()).toEqual({ data: { count: list.data.length } });

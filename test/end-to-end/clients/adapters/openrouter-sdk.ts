@@ -81,6 +81,12 @@ export interface OpenRouter {
     }): Promise<AsyncIterable<{ result: { data: ReadRecord[]; totalCount: number } }>>;
     count(): Promise<{ data: { count: number } }>;
   };
+  endpoints: {
+    list(request: {
+      author: string;
+      slug: string;
+    }): Promise<{ data: ReadRecord & { endpoints: ReadRecord[] } }>;
+  };
   credits: { getCredits(): Promise<{ data: ReadRecord }> };
   generations: { getGeneration(request: { id: string }): Promise<{ data: ReadRecord }> };
   providers: { list(): Promise<{ data: ReadRecord[] }> };
