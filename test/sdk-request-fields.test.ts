@@ -28,7 +28,12 @@ const unnamed: readonly (readonly [why: string, fields: RegExp])[] = [
     "the sample is what an absent field means",
     /^(?:n|parallel_tool_calls|service_tier|tool_choice|reasoning|text|thinking|output_config|input|background_options)$/,
   ],
-  ["the sample is empty", /(?:parameters|\[(?:document|search_result)\]\.citations)$/],
+  [
+    "the sample is empty",
+    /(?:parameters|\[web_search\w*\]\.filters|\[(?:document|search_result)\]\.citations)$/,
+  ],
+  ["the default of a search", /\.external_web_access$|\.user_location\.type$/],
+  ["a search goes back as its addresses", /^messages.*\[web_search_tool_result\]/],
   ["the default of the variant", /^(?:tools\[custom\]|input\[message\])\.type$|\.caller$/],
   ["needs a field beside it", /^(?:top_logprobs|function_call)$/],
   ["every dialect with schemas is strict", /\.strict$/],

@@ -163,6 +163,8 @@ export interface EncodeRequestOptions {
   /** Fields that the model refuses; absent means none beside those of `deviations`. */
   refuses?: RefusedParameters | undefined;
   deviations?: DialectDeviations;
+  /** Whether the upstream runs searches of the web that clients of other dialects ask for. */
+  searches?: boolean;
 }
 
 /** A request in an upstream's dialect. */

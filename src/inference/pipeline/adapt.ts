@@ -48,6 +48,7 @@ import {
   takesFormat,
   undeclaredFormat,
 } from "../dialects/shared/reasoning-rules.ts";
+import { runsSearches } from "../dialects/shared/extras/web-search.ts";
 import { AnswerReader } from "../dialects/shared/stream/answer-reader.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
@@ -175,6 +176,7 @@ function translate(
     reasons: reasonsAt({ model, route }),
     refuses: route.refuses,
     deviations: route.provider.deviations,
+    searches: runsSearches(upstream.id, route.price),
   });
   const decoding: DecodeContext = {
     providerId: route.provider.id,

@@ -28,11 +28,12 @@ import {
   sentExtras,
   type AskedExtras,
   type SentExtras,
-} from "../dialects/shared/charged-extras.ts";
+} from "../dialects/shared/extras/charged-extras.ts";
 import type { BodyPart, UpstreamResponse } from "../upstream/upstream-client.ts";
 import type { KeptForm } from "./keep-content.ts";
 import type { BytesDecoder } from "./stream/relayed-bytes.ts";
 import type { WorkspaceSignatures } from "./stream/call-signatures.ts";
+import { searchTool } from "../../platform/kernel/models/charged-extras.ts";
 import type { BatchLeg } from "../../platform/kernel/models/batch-leg.ts";
 import type { CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { ServedWhole } from "./execution.ts";
@@ -87,6 +88,8 @@ export interface RequestRequirements {
   wishedParameters: readonly string[];
   /** Whether only providers that support tools may serve. */
   needsTools: boolean;
+  /** Whether the provider is to search the web; absent on surfaces where none does. */
+  searches?: boolean;
   /** Returns the names of the declared parameters that the request sets. */
   parameters(): string[];
   /**
@@ -425,6 +428,7 @@ class ChatRequirements implements RequestRequirements {
   readonly choices: number;
   readonly wishedParameters: readonly string[];
   readonly needsTools: boolean;
+  readonly searches: boolean;
   heldTokens = 0;
   private readonly reader: RequirementReader;
   private readonly request: AskingRequest;
@@ -440,6 +444,7 @@ class ChatRequirements implements RequestRequirements {
     // Read at once, since the body of a stream is released before the stream is charged.
     const extras = askedExtras(body);
     if (extras !== undefined) this.extrasAt = extrasReader(extras, id);
+    this.searches = extras?.tools.some(({ name }) => name === searchTool) === true;
     this.stream = body["stream"] === true;
     this.maxOutputTokens = reader.outputCap(body);
     this.thinks = reader.thinks(body);
@@ -475,9 +480,9 @@ const extrasReader =
   (extras: AskedExtras, client: DialectId) =>
   (route: UpstreamRoute): SentExtras | undefined => {
     const { simulated, local, deviations } = route.provider;
-    return simulated === true || local === true
-      ? undefined
-      : sentExtras(extras, { client, upstream: chatDialectOf(route), deviations });
+    if (simulated === true || local === true) return undefined;
+    const { price } = route;
+    return sentExtras(extras, { client, upstream: chatDialectOf(route), deviations, price });
   };
 
 /** Returns what a chat-like request asks for. */

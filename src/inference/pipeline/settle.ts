@@ -22,7 +22,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromPico, usdPerMillionText } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
 import { totalInputTokens, totalOutputTokens, type Usage } from "../../platform/kernel/usage.ts";
-import { extrasOf } from "../dialects/shared/charged-extras.ts";
+import { extrasOf } from "../dialects/shared/extras/charged-extras.ts";
 import type { MeteredUsage } from "../canonical/response.ts";
 import type { WholeAnswer } from "../dialects/shared/exchange.ts";
 import type { InferenceDependencies, RequestTiming, Execution, ServedWhole } from "./execution.ts";

@@ -369,6 +369,31 @@ describe("a request is charged at the level that the answer names", () => {
       base + 0.01,
     ],
     [
+      "Messages to Responses, by a tool, two searches",
+      {
+        path: "/messages",
+        model: "responses/known",
+        fields: search,
+        answer: response({ items: [{ type: "web_search_call" }, { type: "web_search_call" }] }),
+      },
+      base + 0.02,
+    ],
+    [
+      "Messages to Responses, a search without a price, which is left out",
+      { path: "/messages", model: "responses/bare", fields: search, answer: response({}) },
+      base,
+    ],
+    [
+      "Responses to Messages, by a tool, one search",
+      {
+        path: "/responses",
+        model: "claude/known",
+        fields: { tools: [{ type: "web_search" }] },
+        answer: message({ server_tool_use: { web_search_requests: 1 } }),
+      },
+      base + 0.01,
+    ],
+    [
       "chat to Google, two searches",
       {
         path: "/chat/completions",

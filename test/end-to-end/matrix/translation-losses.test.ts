@@ -117,7 +117,7 @@ const answers: readonly LossyAnswer[] = [
     ]),
     lost: {
       "openai-chat": ["answer.web_search_call"],
-      "anthropic-messages": ["answer.web_search_call", "answer.image"],
+      "anthropic-messages": ["answer.image"],
       "google-generate": ["answer.web_search_call"],
     },
   },
@@ -132,7 +132,6 @@ const answers: readonly LossyAnswer[] = [
     }),
     lost: {
       "openai-chat": ["answer.server_tool_use"],
-      "openai-responses": ["answer.server_tool_use"],
       "google-generate": ["answer.server_tool_use"],
     },
   },

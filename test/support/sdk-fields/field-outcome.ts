@@ -21,6 +21,7 @@ const options = {
   stream: false,
   providerId: "provider",
   deviations: {},
+  searches: true,
 } as const;
 
 type Decoded = ReturnType<ClientDialect["decodeRequest"]> | GatewayError;

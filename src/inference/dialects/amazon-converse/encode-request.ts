@@ -435,6 +435,8 @@ function encodeServiceTier(state: EncodeState): JsonObject | undefined {
 function declareUnsaid(state: EncodeState): void {
   const { request } = state;
   loseOpenaiFields(state, "Converse has no such field");
+  if (state.request.webSearch !== undefined)
+    state.lose("web_search_options", "Converse has no such field");
   if (request.safetyIdentifier !== undefined)
     state.lose("safety_identifier", "Converse has no such field");
   const marked = cachesPrompts(state.options.upstreamModel);

@@ -1,4 +1,4 @@
-import type { Annotation, CacheMarker } from "../../canonical/message.ts";
+import type { Annotation, CacheMarker, OpaquePart } from "../../canonical/message.ts";
 import type { Finish, FinishReason } from "../../canonical/response.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import {
@@ -14,6 +14,7 @@ import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { DialectDeviations } from "../deviations.ts";
 import { claudeAbilities } from "../shared/reasoning-rules.ts";
 import { legalName } from "../shared/tools.ts";
+import { SearchReader } from "../shared/extras/web-search.ts";
 
 /**
  * Returns members that the canonical form has no name for. Null means absent to Anthropic, whose
@@ -259,6 +260,39 @@ export function decodeCitation(value: JsonValue): Annotation | undefined {
     end,
     ...shared,
   });
+}
+
+/**
+ * Returns the blocks of a part that only its own dialect has; none for those of other dialects, but
+ * for a search, whose pages no one has sealed.
+ */
+export function opaqueBlocks(part: OpaquePart): JsonObject[] {
+  if (part.dialect === "anthropic-messages") return [part.value];
+  const search = new SearchReader().read(part);
+  if (search === undefined) return [];
+  const id = legalName(`srvtoolu_${search.id}`, maxLength);
+  const pages = search.urls.map((url) => ({
+    type: "web_search_result",
+    url,
+    title: url,
+    encrypted_content: "",
+    page_age: null,
+  }));
+  return [
+    {
+      type: "server_tool_use",
+      id,
+      name: "web_search",
+      input: { query: search.queries.join(" | ") },
+    },
+    {
+      type: "web_search_tool_result",
+      tool_use_id: id,
+      content: search.failed
+        ? { type: "web_search_tool_result_error", error_code: "unavailable" }
+        : pages,
+    },
+  ];
 }
 
 /** Encodes a citation for a client; none for kinds of other dialects. */

@@ -30,15 +30,24 @@ import {
 import { type HeldSchema, heldSchema, loseDescribed } from "../shared/schemas/held-schema.ts";
 import { claudeParameters, withMembers } from "../shared/schemas/member-names.ts";
 import { asArray, asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
+import {
+  choosesSearch,
+  isTranslated,
+  locationOf,
+  searchTerms,
+} from "../shared/extras/web-search.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { cacheFields, laterToolNames, takesLaterSystem } from "./answer-fields.ts";
 
 /** Encodes tools. Where none are left, only those that were called are named. */
 function encodeToolFields(state: EncodeState): JsonObject {
   const tools = offeredTools(state);
-  const wire = tools.flatMap((tool) =>
-    encodeTool(tool, state.at(`tools[${state.request.tools?.indexOf(tool) ?? 0}]`)),
-  );
+  const wire = [
+    ...tools.flatMap((tool) =>
+      encodeTool(tool, state.at(`tools[${state.request.tools?.indexOf(tool) ?? 0}]`)),
+    ),
+    ...encodeSearch(state),
+  ];
   if (wire.length === 0) return state.sameDialect ? {} : encodeCalledTools(state);
   return withoutUndefined<JsonObject>({ tools: wire, tool_choice: encodeToolChoice(state) });
 }
@@ -98,9 +107,32 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
       return [wrapCustom(tool, place)];
     case "hosted":
       if (tool.dialect === "anthropic-messages") return [tool.value];
+      if (isTranslated(tool, place.state)) return [];
       place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
       return [];
   }
+}
+
+/**
+ * Encodes a search that other dialects ask for, in the version that every Claude knows. Only one of
+ * the two lists of domains may be sent.
+ */
+function encodeSearch(state: EncodeState): JsonObject[] {
+  const terms = searchTerms(state, ["allowedDomains", "blockedDomains", "maxUses", "userLocation"]);
+  if (terms === undefined) return [];
+  const { allowedDomains, blockedDomains, maxUses, userLocation } = terms;
+  if (allowedDomains !== undefined && blockedDomains !== undefined)
+    state.lose("blocked_domains", "Anthropic takes one list of domains, and the allowed are sent");
+  return [
+    withoutUndefined<JsonObject>({
+      type: "web_search_20250305",
+      name: "web_search",
+      max_uses: maxUses,
+      allowed_domains: allowedDomains,
+      blocked_domains: allowedDomains === undefined ? blockedDomains : undefined,
+      user_location: locationOf(userLocation),
+    }),
+  ];
 }
 
 const encodeFunction = (tool: FunctionTool, place: EncodePlace): JsonObject =>
@@ -187,6 +219,8 @@ function choiceFields(choice: ToolChoice, state: EncodeState): JsonObject | unde
       return { type: "tool", name: state.namer.wireName(choice) };
     case "hosted":
       if (choice.dialect === "anthropic-messages") return choice.value;
+      if (state.options.searches === true && choosesSearch(choice))
+        return { type: "tool", name: "web_search" };
       state.lose("tool_choice", `a choice of ${choice.dialect}'s own`);
       return undefined;
   }

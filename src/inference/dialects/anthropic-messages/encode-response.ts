@@ -12,6 +12,7 @@ import {
   withRefusal,
   fieldsOfOwn,
   legalCallId,
+  opaqueBlocks,
 } from "./answer-fields.ts";
 import { encodeUsage } from "./usage.ts";
 
@@ -78,7 +79,7 @@ function encodeBlock(part: AssistantPart): JsonObject[] {
     case "audio-output":
       return part.transcript ? [{ type: "text", text: part.transcript }] : [];
     case "opaque":
-      return part.dialect === "anthropic-messages" ? [part.value] : [];
+      return opaqueBlocks(part);
     case "image":
       return [];
   }
@@ -97,7 +98,7 @@ export const createLossDetector = (): LossDetector => (part) => {
     case "annotation":
       return encodeCitation(part.annotation).length === 0 ? "annotations" : undefined;
     case "opaque":
-      return part.part.dialect === "anthropic-messages" ? undefined : opaqueName(part.part);
+      return opaqueBlocks(part.part).length > 0 ? undefined : opaqueName(part.part);
     default:
       return undefined;
   }

@@ -24,6 +24,7 @@ import {
   frame,
   fieldsOfOwn,
   legalCallId,
+  opaqueBlocks,
 } from "./answer-fields.ts";
 import { errorFrame } from "./errors.ts";
 import { encodeUsage } from "./usage.ts";
@@ -296,9 +297,7 @@ class BlockWriter {
       case "tool-call-end":
         return this.endCall();
       case "opaque":
-        return part.part.dialect === "anthropic-messages"
-          ? this.whole(part.part.value)
-          : this.nothing();
+        return this.wholes(opaqueBlocks(part.part));
       case "image":
         return this.nothing();
     }
@@ -434,6 +433,10 @@ class BlockWriter {
    * Writes a complete block. The input of a call that the provider runs is sent as a delta, where
    * clients look for it.
    */
+  private wholes(blocks: readonly JsonObject[]): string[] {
+    return blocks.length === 0 ? this.nothing() : blocks.flatMap((block) => this.whole(block));
+  }
+
   private whole(block: JsonObject): string[] {
     const input = asObject(block.input);
     const start = this.open(input === undefined ? block : { ...block, input: {} });

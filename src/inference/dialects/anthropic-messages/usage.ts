@@ -222,6 +222,10 @@ export function encodeUsage(
     output_tokens: totalOutputTokens(usage),
     output_tokens_details:
       usage.reasoningTokens === undefined ? undefined : { thinking_tokens: usage.reasoningTokens },
+    server_tool_use:
+      usage.searches === undefined
+        ? undefined
+        : { web_search_requests: usage.searches, web_fetch_requests: 0 },
     ...fieldsOfOwn(extensions),
     cost: gateway.costUsd,
     cost_details:

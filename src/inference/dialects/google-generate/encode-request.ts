@@ -13,6 +13,7 @@ import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/t
 import { flatEffort } from "../shared/reasoning-rules.ts";
 import { asObject, asString, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { losePromptCaching, loseServiceTier } from "../shared/encode-state.ts";
+import { isTranslated, searchTerms } from "../shared/extras/web-search.ts";
 import { encodeContents } from "./contents/encode-contents.ts";
 import { type GeminiPlace, GeminiState, thinkingLevels } from "./encode-state.ts";
 
@@ -291,7 +292,7 @@ function encodeToolFields(state: GeminiState): JsonObject {
   const entries = [
     ...(functionDeclarations.length > 0 ? [{ functionDeclarations }] : []),
     ...hosted,
-    ...encodeWebSearch(state, functionDeclarations.length > 0),
+    ...encodeSearch(state, functionDeclarations.length > 0),
   ];
   if (parallelToolCalls === false && functionDeclarations.length > 0) {
     state.lose("parallel_tool_calls", "Gemini may call several tools at once");
@@ -304,42 +305,16 @@ function encodeToolFields(state: GeminiState): JsonObject {
   });
 }
 
-/** A tool that a provider runs itself. */
-type HostedTool = Extract<Tool, { type: "hosted" }>;
-
-/** Returns whether a tool of another vendor searches the web, as Gemini can itself. */
-const isWebSearch = (tool: HostedTool): boolean =>
-  tool.dialect !== "google-generate" && /^web_search/.test(String(tool.value.type));
-
 /** Encodes web search. Gemini searches by itself, but not together with the caller's functions. */
-function encodeWebSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
+function encodeSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
+  if (!hasFunctions) return searchTerms(state, []) === undefined ? [] : [{ googleSearch: {} }];
   const { tools = [], webSearch } = state.request;
-  const searches = tools.flatMap((tool, index) =>
-    tool.type === "hosted" && isWebSearch(tool)
-      ? [{ tool, place: state.at(`tools[${index}]`) }]
-      : [],
-  );
-  if (webSearch === undefined && searches.length === 0) return [];
-  if (hasFunctions) {
-    const reason = "Gemini does not search beside functions";
-    if (webSearch !== undefined) state.lose("web_search_options", reason);
-    for (const { place } of searches) place.lose(reason);
-    return [];
-  }
-  state.loseIfSet("web_search_options.search_context_size", webSearch?.contextSize);
-  state.loseIfSet("web_search_options.user_location", webSearch?.userLocation);
-  for (const { tool, place } of searches) loseSearchFields(tool, place);
-  return [{ googleSearch: {} }];
-}
-
-/**
- * Declares the fields of another vendor's search as lost, such as its domains and its bound of
- * searches: the Gemini API's `googleSearch` has none of them.
- */
-function loseSearchFields({ value }: HostedTool, place: GeminiPlace): void {
-  for (const [key, given] of Object.entries(value))
-    if (key !== "type" && key !== "name" && given !== null && given !== undefined)
-      place.at(`.${key}`).lose("Gemini's search has no such field");
+  const reason = "the model does not search beside functions";
+  if (webSearch !== undefined) state.lose("web_search_options", reason);
+  tools.forEach((tool, index) => {
+    if (isTranslated(tool, state)) state.lose(`tools[${index}]`, reason);
+  });
+  return [];
 }
 
 function encodeTool(tool: Tool, place: GeminiPlace): JsonObject[] {
@@ -349,7 +324,7 @@ function encodeTool(tool: Tool, place: GeminiPlace): JsonObject[] {
     case "custom":
       return [wrapCustom(tool, place)];
     case "hosted":
-      if (tool.dialect !== "google-generate" && !isWebSearch(tool))
+      if (tool.dialect !== "google-generate" && !isTranslated(tool, place.state))
         place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
       return [];
   }

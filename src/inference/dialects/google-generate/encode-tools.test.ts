@@ -14,7 +14,7 @@ const plain: CanonicalRequest = {
 const encode = (change: Partial<CanonicalRequest>): EncodedRequest =>
   encodeRequest(
     { ...plain, ...change },
-    { upstreamModel: "gemini-3-pro", stream: false, providerId: "google" },
+    { upstreamModel: "gemini-3-pro", stream: false, providerId: "google", searches: true },
   );
 
 const lossesOf = (change: Partial<CanonicalRequest>): string[] =>

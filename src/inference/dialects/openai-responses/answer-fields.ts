@@ -9,6 +9,7 @@ import {
 } from "../../canonical/reasoning.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
 import type { ResponseContext } from "../dialect.ts";
+import type { RanSearch } from "../shared/extras/web-search.ts";
 import { addGatewayFields } from "../shared/gateway-facts.ts";
 import { encodeUsage } from "./usage.ts";
 
@@ -213,6 +214,18 @@ export function decodeReasoningItem(
     id: asString(item.id) || undefined,
   });
 }
+
+/** Returns the item of a search that a provider of another dialect has run, without its id. */
+export const searchItem = ({ queries, urls, failed }: RanSearch): JsonObject => ({
+  type: "web_search_call",
+  status: failed ? "failed" : "completed",
+  action: {
+    type: "search",
+    query: queries[0] ?? "",
+    queries,
+    sources: urls.map((url) => ({ type: "url", url })),
+  },
+});
 
 /** Encodes summaries. */
 export const summaryParts = (summaries: readonly string[]): JsonObject[] =>

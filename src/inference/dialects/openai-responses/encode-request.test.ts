@@ -190,7 +190,7 @@ describe("calls and results", () => {
     });
   });
 
-  test("group namespaces again, and turn chat's web search into a tool", () => {
+  test("group namespaces again", () => {
     const { body, losses } = encodeRequest(
       {
         dialect: "openai-responses",
@@ -226,15 +226,6 @@ describe("calls and results", () => {
         ],
       },
       { type: "tool_search" },
-    ]);
-    expect(
-      encode({ webSearch: { contextSize: "low", userLocation: { city: "Rome" } } }).body.tools,
-    ).toEqual([
-      {
-        type: "web_search",
-        search_context_size: "low",
-        user_location: { type: "approximate", city: "Rome" },
-      },
     ]);
   });
 });

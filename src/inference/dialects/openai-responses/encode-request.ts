@@ -2,7 +2,6 @@ import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
-  WebSearchOptions,
   AllowedTool,
   CustomTool,
   FunctionTool,
@@ -27,6 +26,12 @@ import {
   joined,
   withoutUndefined,
 } from "../shared/wire-fields.ts";
+import {
+  choosesSearch,
+  isTranslated,
+  locationOf,
+  searchTerms,
+} from "../shared/extras/web-search.ts";
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
 import { encodeInput } from "./items/encode-input.ts";
 import type { ToolKind } from "../../canonical/message.ts";
@@ -168,8 +173,12 @@ function shownSummary(state: EncodeState): string | undefined {
 
 /** Encodes `include`; undefined where the upstream is asked for nothing further. */
 function encodeInclude(state: EncodeState, further: JsonValue | undefined): JsonValue | undefined {
+  const { dialect, tools = [] } = state.request;
+  const showsPages =
+    dialect === "anthropic-messages" && tools.some((tool) => isTranslated(tool, state));
   const include = [
     ...(asksForSeals(state) ? [includedSeals] : []),
+    ...(showsPages ? ["web_search_call.action.sources"] : []),
     ...(state.request.logProbabilities === undefined ? [] : [includedProbabilities]),
     ...(asArray(further) ?? []),
   ];
@@ -231,15 +240,19 @@ function encodePromptCaching({ request: { promptCaching, dialect } }: EncodeStat
 
 /** Encodes tools. Where none are left, the choice among them is omitted too. */
 function encodeToolFields(state: EncodeState): JsonObject {
-  const { tools = [], toolChoice, parallelToolCalls, webSearch } = state.request;
-  const wire = [
-    ...encodeTools(tools, state),
-    ...(webSearch === undefined ? [] : [encodeWebSearch(webSearch, state)]),
-  ];
+  const { tools = [], toolChoice, parallelToolCalls } = state.request;
+  const search = encodeSearch(state);
+  const wire = [...encodeTools(tools, state), ...search.tools];
   if (wire.length === 0) return {};
   return withoutUndefined<JsonObject>({
     tools: wire,
-    tool_choice: toolChoice && encodeToolChoice(toolChoice, state),
+    max_tool_calls: search.maxCalls,
+    tool_choice:
+      toolChoice?.type === "hosted" &&
+      choosesSearch(toolChoice) &&
+      search.tools.length === wire.length
+        ? "required"
+        : toolChoice && encodeToolChoice(toolChoice, state),
     parallel_tool_calls: toolChoice?.type === "none" ? undefined : parallelToolCalls,
   });
 }
@@ -285,6 +298,7 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject | undefined {
         : encodeCustom(tool, place);
     case "hosted":
       if (tool.dialect === "openai-responses") return tool.value;
+      if (isTranslated(tool, place.state)) return undefined;
       place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
       return undefined;
   }
@@ -351,17 +365,31 @@ function wrapCustom(tool: CustomTool, state: EncodeState): JsonObject {
   };
 }
 
-/** Encodes web search, which chat requests by a field and Responses by a tool. */
-const encodeWebSearch = (
-  { contextSize, userLocation, extensions }: WebSearchOptions,
-  state: EncodeState,
-): JsonObject =>
-  withoutUndefined<JsonObject>({
-    type: "web_search",
-    search_context_size: contextSize,
-    user_location: userLocation && { type: "approximate", ...userLocation },
-    ...state.at("web_search_options").extensionFields(extensions),
+/**
+ * Encodes a search that other dialects ask for. Its bound is one of all tools that OpenAI runs, of
+ * which the search is the only one.
+ */
+function encodeSearch(state: EncodeState): { tools: JsonObject[]; maxCalls?: JsonValue } {
+  const terms = searchTerms(state, [
+    "allowedDomains",
+    "blockedDomains",
+    "contextSize",
+    "maxUses",
+    "userLocation",
+  ]);
+  if (terms === undefined) return { tools: [] };
+  const filters = withoutUndefined<JsonObject>({
+    allowed_domains: terms.allowedDomains,
+    blocked_domains: terms.blockedDomains,
   });
+  const tool = withoutUndefined<JsonObject>({
+    type: "web_search",
+    search_context_size: terms.contextSize,
+    user_location: locationOf(terms.userLocation),
+    filters: Object.keys(filters).length > 0 ? filters : undefined,
+  });
+  return { tools: [tool], ...(terms.maxUses !== undefined && { maxCalls: terms.maxUses }) };
+}
 
 function encodeToolChoice(choice: ToolChoice, state: EncodeState): JsonObject | string | undefined {
   switch (choice.type) {

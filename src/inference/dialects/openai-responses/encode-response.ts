@@ -2,6 +2,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import { responseParts, type CanonicalResponse, type Choice } from "../../canonical/response.ts";
 import { opaqueName } from "../shared/encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
+import { isRanSearch } from "../shared/extras/web-search.ts";
 import { encodeAnnotation, encodeFinish, responseRecord, type Ending } from "./answer-fields.ts";
 import { idBaseOf, OutputBuilder } from "./encode-stream.ts";
 import { plainMessage } from "./items/item-builders.ts";
@@ -45,7 +46,9 @@ export const createLossDetector = (): LossDetector => (part) => {
     case "annotation":
       return encodeAnnotation(part.annotation, "").length === 0 ? "annotations" : undefined;
     case "opaque":
-      return part.part.dialect === "openai-responses" ? undefined : opaqueName(part.part);
+      return part.part.dialect === "openai-responses" || isRanSearch(part.part)
+        ? undefined
+        : opaqueName(part.part);
     default:
       return undefined;
   }

@@ -14,6 +14,7 @@ import {
 } from "../../canonical/response.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ResponseContext, StreamEncoder } from "../dialect.ts";
+import { SearchReader } from "../shared/extras/web-search.ts";
 import { asString } from "../shared/wire-fields.ts";
 import {
   CallBuilder,
@@ -25,7 +26,13 @@ import {
   ReasoningBuilder,
 } from "./items/item-builders.ts";
 import { errorEvent, eventFrame, failure } from "./errors.ts";
-import { encodeFinish, signatureItem, responseRecord, type Ending } from "./answer-fields.ts";
+import {
+  encodeFinish,
+  signatureItem,
+  responseRecord,
+  searchItem,
+  type Ending,
+} from "./answer-fields.ts";
 
 /** Returns the part of an upstream's id that ids of items may contain. */
 export const idBaseOf = (id: string): string =>
@@ -172,9 +179,10 @@ type OutputPart = Exclude<Extract<StreamPart, { choiceIndex: number }>, { type: 
 class WholeItem implements ItemBuilder {
   private readonly value: JsonObject;
 
-  constructor(value: JsonObject, { outputIndex, emit }: ItemHead) {
+  constructor(value: JsonObject, { id, outputIndex, emit }: ItemHead, steps: string[] = []) {
     this.value = value;
     emit?.("response.output_item.added", { output_index: outputIndex, item: value });
+    for (const step of steps) emit?.(step, { output_index: outputIndex, item_id: id });
     emit?.("response.output_item.done", { output_index: outputIndex, item: value });
   }
 
@@ -186,6 +194,10 @@ class WholeItem implements ItemBuilder {
     return this.value;
   }
 }
+
+const searchSteps = ["in_progress", "searching", "completed"].map(
+  (step) => `response.web_search_call.${step}`,
+);
 
 /**
  * Builds output items from the parts of one answer, in the order in which they began. A message and
@@ -207,6 +219,7 @@ export class OutputBuilder {
   private readonly early = new Map<number, Annotation[]>();
   private message: MessageBuilder | undefined;
   private hasRefusal = false;
+  private readonly searches = new SearchReader();
   private tokens: TokenLogProbability[] = [];
 
   constructor({
@@ -406,8 +419,21 @@ export class OutputBuilder {
     );
   }
 
+  /** Adds a search that a provider of another dialect has run. */
+  private addSearch(part: OpaquePart): void {
+    const search = this.searches.read(part);
+    if (search === undefined) return;
+    this.open(
+      "ws",
+      (head) => new WholeItem({ id: head.id, ...searchItem(search) }, head, searchSteps),
+    );
+  }
+
   private addOpaque(part: OpaquePart): void {
-    if (part.dialect !== "openai-responses") return;
+    if (part.dialect !== "openai-responses") {
+      this.addSearch(part);
+      return;
+    }
     const id = asString(part.value.id) || undefined;
     this.open(
       "item",

@@ -365,7 +365,6 @@ const openaiAlone: readonly (readonly [key: keyof CanonicalRequest, field: strin
   ["verbosity", "verbosity"],
   ["audio", "audio"],
   ["prediction", "prediction"],
-  ["webSearch", "web_search_options"],
   ["moderation", "moderation"],
 ];
 

@@ -8,7 +8,7 @@ import type {
   GatheringLeg,
   ReturningLeg,
 } from "../../../platform/kernel/models/batch-leg.ts";
-import { extrasOf } from "../../dialects/shared/charged-extras.ts";
+import { extrasOf } from "../../dialects/shared/extras/charged-extras.ts";
 import { routeDialect, type Provider, type UpstreamRoute } from "../../catalog/model.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import { resolveModel } from "../../routing/resolve-models.ts";

@@ -17,7 +17,11 @@ import {
 import type { UsagePart } from "../../../platform/kernel/usage.ts";
 import { isFreeRoute, routeDialect, type UpstreamRoute } from "../../catalog/model.ts";
 import type { UpstreamDialect } from "../../dialects/dialect.ts";
-import { extrasOf, mostCalls, type SentExtras } from "../../dialects/shared/charged-extras.ts";
+import {
+  extrasOf,
+  mostCalls,
+  type SentExtras,
+} from "../../dialects/shared/extras/charged-extras.ts";
 import { upstreamDialects } from "../../dialects/index.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import type { Execution } from "../execution.ts";

@@ -153,11 +153,13 @@ class MessageReader {
     const { open } = this;
     const told = fieldsOf(delta);
     const [type, key] = deltaFields.get(told.type) ?? [];
+    // The input of a search that a provider runs comes as that of a call.
+    const openType = open?.type === "server_tool_use" ? "tool_use" : open?.type;
     if (open === undefined || index !== this.blocks.length - 1) {
       this.breaches.push(`a delta for block ${wordOf(index)}, which is not open`);
     } else if (told.type === "citations_delta") {
       open.citations = [...listOf(open.citations), told.citation];
-    } else if (key === undefined || open.type !== type) {
+    } else if (key === undefined || openType !== type) {
       this.breaches.push(`${wordOf(told.type)} in a block of ${wordOf(open.type)}`);
     } else if (key === "input") {
       this.json += textOf(told.partial_json);
@@ -169,7 +171,7 @@ class MessageReader {
   private stopBlock({ index }: Fields): void {
     if (this.open === undefined || index !== this.blocks.length - 1)
       this.breaches.push(`block ${wordOf(index)} ends without being open`);
-    if (this.open?.type === "tool_use" && this.json !== "") this.open.input = parsed(this.json);
+    if (this.open !== undefined && this.json !== "") this.open.input = parsed(this.json);
     if (this.open?.type === "text" && this.open.text === "")
       this.breaches.push("an empty block of text");
     this.open = undefined;

@@ -10,6 +10,7 @@ const fittedForClaude = [
   "thinking-disabled",
   "thinking-off-with-much-effort",
   "later-system",
+  "unsealed-search",
 ];
 
 /**

@@ -98,6 +98,14 @@ export const translated: Readonly<Record<string, Fields>> = {
   "anthropic/older-schema": ask({ tools: [chatTool({ parameters: olderSchema })] }),
   "anthropic/tool-names-twice": twins,
   "anthropic/top-level-forms": ask({ tools: [chatTool({ parameters: eitherOf })] }),
+  "anthropic/search-of-both-domains": ask({
+    tools: [
+      {
+        type: "openrouter:web_search",
+        parameters: { allowed_domains: ["a.test"], excluded_domains: ["b.test"] },
+      },
+    ],
+  }),
   "anthropic/too-many-markers": markers,
   "anthropic/marker-lifetimes": {
     messages: [undefined, "1h"].map((ttl, index) => ({

@@ -1,4 +1,11 @@
-import { hasForms, hasOddMembers, hasTwins, isOfOlderDraft, listOf } from "../reading.ts";
+import {
+  hasForms,
+  hasOddMembers,
+  hasTwins,
+  isOfOlderDraft,
+  listOf,
+  someBlock,
+} from "../reading.ts";
 import { rulesOf } from "../rule.ts";
 import { askClaude, claudeTool, eitherOf, oddMembers, olderSchema } from "../samples.ts";
 import { anthropicError } from "./anthropic-thoughts.ts";
@@ -66,6 +73,71 @@ export const toolRules = rulesOf(
       violates: {
         model: "claude-sonnet-4-5",
         body: askClaude({ tools: [claudeTool({ input_schema: eitherOf })] }),
+      },
+    },
+    {
+      id: "search-of-both-domains",
+      when: ({ body }) =>
+        listOf(body["tools"]).some(
+          ({ allowed_domains: allowed, blocked_domains: blocked }) => allowed && blocked,
+        ),
+      says: "tools.0.web_search_20250305: Only one of allowed_domains or blocked_domains may be provided",
+      source: "@anthropic-ai/sdk 1.11, resources/messages `WebSearchTool20250305` (2026-11-21)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: askClaude({
+          tools: [
+            {
+              type: "web_search_20250305",
+              name: "web_search",
+              allowed_domains: ["a.test"],
+              blocked_domains: ["b.test"],
+            },
+          ],
+        }),
+      },
+    },
+    {
+      id: "unsealed-search",
+      when: someBlock(
+        ({ type, content }) =>
+          type === "web_search_tool_result" &&
+          listOf(content).some(({ encrypted_content: sealed }) => !sealed),
+      ),
+      says: "messages.1.content.0: Invalid encrypted_content in search_result block",
+      source: "github.com/code-yeongyu/senpi/pull/150 (2026-07-07)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: askClaude({
+          messages: [
+            { role: "user", content: "Hi" },
+            {
+              role: "assistant",
+              content: [
+                {
+                  type: "server_tool_use",
+                  id: "srvtoolu_1",
+                  name: "web_search",
+                  input: { query: "q" },
+                },
+                {
+                  type: "web_search_tool_result",
+                  tool_use_id: "srvtoolu_1",
+                  content: [
+                    {
+                      type: "web_search_result",
+                      url: "https://a.test/",
+                      title: "A",
+                      encrypted_content: "",
+                    },
+                  ],
+                },
+                { type: "text", text: "So." },
+              ],
+            },
+            { role: "user", content: "Sure?" },
+          ],
+        }),
       },
     },
   ],

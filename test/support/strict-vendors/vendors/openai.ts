@@ -438,5 +438,15 @@ export const openaiRules: readonly VendorRule[] = [
       source: chatReference,
       violates: { model: "gpt-4.1", body: ask({ temperature: 2.5 }) },
     },
+    {
+      id: "search-options",
+      models: /^(?!.*search)/,
+      when: isSet("web_search_options"),
+      says: "Unknown parameter: 'web_search_options'.",
+      param: "web_search_options",
+      code: "unknown_parameter",
+      source: "github.com/BerriAI/litellm/issues/12311 (2025-07-04), pull/20512 (2026-02-05)",
+      violates: { model: "gpt-5.4", body: ask({ web_search_options: {} }) },
+    },
   ]),
 ];

@@ -1,3 +1,4 @@
+import { ownSearchMark } from "../../../../inference/dialects/anthropic-messages/passthrough/foreign-searches.ts";
 import { anthropicMessages } from "../../../../inference/dialects/anthropic-messages/index.ts";
 import {
   resultText,
@@ -118,7 +119,11 @@ function withoutCitations(block: Wire): Wire {
 }
 
 /** Returns the opaque form in which a client holds the text of a page. */
-export const sealedText = (text: string): string => Buffer.from(text, "utf8").toString("base64");
+export const sealedText = (text: string): string =>
+  ownSearchMark + Buffer.from(text, "utf8").toString("base64");
+
+const openedText = (sealed: unknown): string =>
+  Buffer.from(String(sealed).replace(ownSearchMark, ""), "base64").toString("utf8");
 
 /** Returns the result of a search as the model was sent it. */
 function searchResult({ tool_use_id: id, content }: Wire): Wire {
@@ -126,7 +131,7 @@ function searchResult({ tool_use_id: id, content }: Wire): Wire {
     ? (content as Wire[]).map(({ url, title, encrypted_content: sealed, page_age: age }) => ({
         url: String(url),
         title: String(title),
-        text: Buffer.from(String(sealed), "base64").toString("utf8"),
+        text: openedText(sealed),
         age: typeof age === "string" ? age : undefined,
       }))
     : undefined;

@@ -8,7 +8,7 @@ import {
 import { answerFacts } from "../../../canonical/answer-meter.ts";
 import type { JsonObject } from "../../../canonical/json.ts";
 import type { Loss } from "../../../canonical/request.ts";
-import { removeRefused } from "../../shared/charged-extras.ts";
+import { removeRefused } from "../../shared/extras/charged-extras.ts";
 import { fallbackMembers } from "../../shared/gateway-facts.ts";
 import { budgetWithin } from "../../shared/reasoning-rules.ts";
 import { fittedCap } from "../../shared/output-cap.ts";
@@ -25,6 +25,7 @@ import { fittingEnd } from "../answer-fields.ts";
 import { decodeResponse } from "../decode-response.ts";
 import { MessagesStreamDecoder } from "../decode-stream.ts";
 import { pricedUsageText } from "../usage.ts";
+import { withoutForeignSearches } from "./foreign-searches.ts";
 import { withTextLast } from "./late-thoughts.ts";
 import { KeptWriter } from "./passthrough-stream.ts";
 import { fitInstructions } from "./later-instructions.ts";
@@ -77,8 +78,10 @@ export function requestText(
     messages: body["messages"],
     route,
   });
-  const instructed = fitInstructions(messages ?? body["messages"], route);
-  const changed = instructed.messages ?? messages;
+  const searched = withoutForeignSearches(text, messages ?? body["messages"]);
+  const opened = searched.messages ?? messages;
+  const instructed = fitInstructions(opened ?? body["messages"], route);
+  const changed = instructed.messages ?? opened;
   if (changed !== undefined) edits.set("messages", JSON.stringify(changed));
   const refused = removeRefused(body, { edits, deviations: route.provider.deviations });
   if (instructed.tools.length > 0) offerTools(instructed.tools, { text, edits });
@@ -107,6 +110,7 @@ export function requestText(
       ...references.losses,
       ...fitted.losses,
       ...losses,
+      ...searched.losses,
       ...instructed.losses,
       ...refused,
       ...fittedThinking,

@@ -6,7 +6,7 @@ import {
 } from "../../../../platform/kernel/json/json-members.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
-import { removeRefused } from "../../shared/charged-extras.ts";
+import { removeRefused } from "../../shared/extras/charged-extras.ts";
 import {
   budgetWithin,
   clampEffort,

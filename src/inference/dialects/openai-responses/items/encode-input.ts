@@ -26,7 +26,8 @@ import {
 import { dataUrl } from "../../shared/openai-fields.ts";
 import { wrapInput } from "../../shared/tools.ts";
 import { withoutUndefined } from "../../shared/wire-fields.ts";
-import { encodeAnnotation, summaryParts } from "../answer-fields.ts";
+import { isRanSearch, SearchReader } from "../../shared/extras/web-search.ts";
+import { encodeAnnotation, searchItem, summaryParts } from "../answer-fields.ts";
 
 /** `instructions` and `input` of a request. */
 interface EncodedInput {
@@ -164,12 +165,13 @@ function resultOutput(message: ToolMessage, place: EncodePlace): JsonValue {
  */
 function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObject[] {
   const items: JsonObject[] = [];
+  const searches = new SearchReader();
   let open: { content: JsonObject[]; phase: string | undefined } | undefined;
   message.parts.forEach((part, index) => {
     const partPlace = place.at(`.content[${index}]`);
     const said = spokenPart(part, partPlace);
     if (said === undefined) {
-      const item = encodeItem(part, partPlace);
+      const item = isForeignSearch(part) ? searchOf(part, searches) : encodeItem(part, partPlace);
       if (item !== undefined) open = undefined;
       if (item !== undefined) items.push(item);
       return;
@@ -194,6 +196,15 @@ function encodeAssistant(message: AssistantMessage, place: EncodePlace): JsonObj
   });
   if (message.parts.length === 0) items.push({ type: "message", role: "assistant", content: "" });
   return withExtensions(items, place.extensionFields(message.extensions));
+}
+
+const isForeignSearch = (part: AssistantPart): part is OpaquePart =>
+  part.type === "opaque" && part.dialect !== "openai-responses" && isRanSearch(part);
+
+/** Encodes a search that the client knows in another dialect, without an id that OpenAI gave. */
+function searchOf(part: OpaquePart, searches: SearchReader): JsonObject | undefined {
+  const search = searches.read(part);
+  return search && searchItem(search);
 }
 
 function withExtensions(items: JsonObject[], fields: JsonObject): JsonObject[] {

@@ -8,7 +8,7 @@ import type { Loss } from "../../../canonical/request.ts";
 import { isForeignReasoning, openProvenance } from "../../../canonical/reasoning.ts";
 import { fittedCap } from "../../shared/output-cap.ts";
 import type { OriginalRequest, Passthrough, TargetRoute } from "../../shared/exchange.ts";
-import { removeRefused } from "../../shared/charged-extras.ts";
+import { removeRefused } from "../../shared/extras/charged-extras.ts";
 import { wantsMetadataInLastEvent } from "../../shared/gateway-facts.ts";
 import {
   clampEffort,

@@ -4,11 +4,12 @@ import {
   searchTool,
   type ChargedExtras,
   type Levels,
-} from "../../../platform/kernel/models/charged-extras.ts";
-import type { DialectId } from "../../canonical/dialect-id.ts";
-import type { Loss } from "../../canonical/request.ts";
-import type { DialectDeviations } from "../deviations.ts";
-import { fieldsOf } from "./openai-fields.ts";
+} from "../../../../platform/kernel/models/charged-extras.ts";
+import type { DialectId } from "../../../canonical/dialect-id.ts";
+import type { Loss } from "../../../canonical/request.ts";
+import type { DialectDeviations } from "../../deviations.ts";
+import { fieldsOf } from "../openai-fields.ts";
+import { isOpenSearch, runsSearches, type RunPrice } from "./web-search.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -20,6 +21,8 @@ interface HostedTool {
   field: string;
   /** The most calls; undefined where the request names no bound. */
   most: number | undefined;
+  /** Whether providers of other dialects can be asked for it in their own words. */
+  isTranslated?: true;
 }
 
 /** What a request asks for beside tokens at the ordinary price. */
@@ -91,7 +94,8 @@ function* hostedTools(body: Body): Generator<HostedTool> {
     for (const name of toolNames(tool)) {
       const most =
         countOf(tool.max_uses) ?? mostOfAll ?? (oncePerRequest.test(name) ? 1 : undefined);
-      yield { name, field: `tools[${index}]`, most };
+      const translated = isOpenSearch(tool) && { isTranslated: true as const };
+      yield { name, field: `tools[${index}]`, most, ...translated };
     }
   }
 }
@@ -145,7 +149,7 @@ const isHostedShell = (tool: Body): boolean => {
 /** Reads tools that are asked for by fields of their own. */
 function* hostedFields(body: Body): Generator<HostedTool> {
   if (isObject(body["web_search_options"]))
-    yield { name: searchTool, field: "web_search_options", most: 1 };
+    yield { name: searchTool, field: "web_search_options", most: 1, isTranslated: true };
   // xAI's live search; it searches unless it is off.
   if (isObject(body["search_parameters"]) && fieldsOf(body["search_parameters"]).mode !== "off")
     yield { name: searchTool, field: "search_parameters", most: undefined };
@@ -179,6 +183,8 @@ interface Sides {
   client: DialectId;
   upstream: DialectId;
   deviations: DialectDeviations & { unknownMessagesFields?: readonly string[] };
+  /** The prices of the route, which say whether its provider searches the web. */
+  price: RunPrice;
 }
 
 const isOpenai = (dialect: DialectId): boolean =>
@@ -197,9 +203,7 @@ export function sentExtras({ levels, tools }: AskedExtras, sides: Sides): SentEx
     if (value !== undefined && !refused.has(field) && carriesLevel(field, { value, sides }))
       sentLevels[field] = value;
   }
-  const sentTools = tools.filter(
-    ({ name, field }) => !refused.has(field) && carriesTool({ name, field }, sides),
-  );
+  const sentTools = tools.filter((tool) => !refused.has(tool.field) && carriesTool(tool, sides));
   return Object.keys(sentLevels).length === 0 && sentTools.length === 0
     ? undefined
     : { levels: sentLevels, tools: sentTools, upstream: sides.upstream };
@@ -216,14 +220,11 @@ function carriesLevel(
 }
 
 function carriesTool(
-  { name, field }: Pick<HostedTool, "name" | "field">,
-  { client, upstream, deviations }: Sides,
+  { field, isTranslated }: HostedTool,
+  { client, upstream, deviations, price }: Sides,
 ): boolean {
   if (field === "plugins" && deviations.reasoningObject !== true) return false;
-  if (client === upstream) return true;
-  if (name !== searchTool) return false;
-  if (upstream === "google-generate") return true;
-  return field === "web_search_options" && upstream === "openai-responses";
+  return client === upstream || (isTranslated === true && runsSearches(upstream, price));
 }
 
 /** Fields that choose a price or a paid tool, and that a server may be known to refuse. */
