@@ -35,7 +35,7 @@ const pipInstall = (into, packages) => [
 ];
 
 const groups = {
-  python: { packages: ["openai==3.22.1", "anthropic==1.13.0"], command: pipInstall },
+  python: { packages: ["openai==3.57.0", "anthropic==2.14.0"], command: pipInstall },
   "python-agents": {
     packages: ["pydantic-ai-slim[openai]==2.68.0", "openai-agents==0.24.0"],
     command: pipInstall,
@@ -43,7 +43,7 @@ const groups = {
   "python-google": { packages: ["google-genai==3.6.1"], command: pipInstall },
   // LangChain's package works with an older major of Google's.
   "python-google-langchain": {
-    packages: ["langchain-google-genai==4.4.2"],
+    packages: ["langchain-google-genai==4.4.3"],
     command: pipInstall,
   },
   "python-google-adk": { packages: ["google-adk==2.13.0"], command: pipInstall },
@@ -61,7 +61,7 @@ const groups = {
     command: npmInstall,
   },
   agents: {
-    packages: ["@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0"],
+    packages: ["@anthropic-ai/claude-code@2.1.332", "@openai/codex@0.171.0"],
     command: npmInstall,
   },
   // Its launcher is a bundle; what it can do without, such as terminals, is left out.
