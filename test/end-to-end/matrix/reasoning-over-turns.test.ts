@@ -36,6 +36,7 @@ const sealing: readonly SealingUpstream[] = [
     answer: message(
       [
         { type: "thinking", thinking: "Hm.", signature: "c2Vh" },
+        { type: "text", text: "I look." },
         { type: "redacted_thinking", data: "cmVk" },
         { type: "tool_use", id: "call_1", name: "look", input: {} },
       ],
@@ -44,6 +45,7 @@ const sealing: readonly SealingUpstream[] = [
     turnIn: ({ messages }) => listOf(messages)[1]?.content,
     turn: [
       { type: "thinking", thinking: "Hm.", signature: "c2Vh" },
+      { type: "text", text: "I look." },
       { type: "redacted_thinking", data: "cmVk" },
       { type: "tool_use", id: "call_1", name: "look", input: {} },
     ],

@@ -97,7 +97,7 @@ export const providerMember = "provider";
 /** Message fields that carry reasoning, from any server. */
 export const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"] as const;
 
-/** The reasoning of one message: before its text, and before each of its later calls. */
+/** The reasoning of one message: before its text, and behind it before each of its calls. */
 interface MessageReasoning {
   leading: ReasoningPart[];
   beforeCall: Map<string, ReasoningPart[]>;
@@ -242,17 +242,17 @@ export const needsDetails = (parts: readonly ReasoningPart[]): boolean =>
   );
 
 /**
- * Encodes `reasoning_details` of a message. A block between calls names the call that follows it,
- * so that the order, which signed reasoning depends on, can be restored.
+ * Encodes `reasoning_details` of a message. A block behind a text or a call names the call that
+ * follows it, so that the order, which signed reasoning depends on, can be restored.
  */
 export function encodeDetails(parts: readonly AssistantPart[]): JsonObject[] {
   const details: JsonObject[] = [];
   let index = 0;
-  let callSeen = false;
+  let hasSpoken = false;
   parts.forEach((part, position) => {
-    if (part.type === "tool-call") callSeen = true;
+    if (part.type === "tool-call" || part.type === "text") hasSpoken = true;
     if (part.type !== "reasoning") return;
-    const next = callSeen
+    const next = hasSpoken
       ? parts.slice(position).find((later) => later.type === "tool-call")
       : undefined;
     details.push(...encodeDetail(part, { index, ...(next && { tool_call_id: next.id }) }));
@@ -262,8 +262,8 @@ export function encodeDetails(parts: readonly AssistantPart[]): JsonObject[] {
 }
 
 /**
- * Encodes the entries of one block; `place` is its index and, between calls, the id of the call
- * that follows.
+ * Encodes the entries of one block; `place` is its index and, behind a text or a call, the id of the
+ * call that follows.
  */
 export function encodeDetail(part: ReasoningPart, place: JsonObject): JsonObject[] {
   const shared = withoutUndefined<JsonObject>({ id: part.id, format: part.format, ...place });

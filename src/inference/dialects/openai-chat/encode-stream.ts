@@ -141,7 +141,7 @@ class ChoiceEncoder {
   private readonly calls = new Map<number, OpenCall>();
   private readonly thoughts = new Map<number, JsonObject>();
   private pendingProbabilities: LogProbabilities | undefined;
-  /** Seals of reasoning after a call, which wait for the id of the call that they precede. */
+  /** Seals of reasoning behind a text or a call, which wait for the id of the call that they precede. */
   private heldSeals: { seal: ReasoningPart; names: JsonObject }[] = [];
   private pendingSeparator = "";
   private hasRole = false;
@@ -307,7 +307,7 @@ class ChoiceEncoder {
       ...(provenance !== undefined && { provenance }),
     };
     this.heldSeals.push({ seal, names: this.thoughtNames(itemIndex) });
-    return this.calls.size > 0 ? [] : this.releaseSeals();
+    return this.calls.size > 0 || this.saidLength > 0 ? [] : this.releaseSeals();
   }
 
   private releaseSeals(callId?: string): JsonObject[] {

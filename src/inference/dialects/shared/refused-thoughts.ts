@@ -36,13 +36,20 @@ interface UnsealedTurns {
   callsLackThoughts: boolean;
 }
 
-/** Anthropic's words, which Bedrock and Google repeat, with or without the marks of code. */
-const refusedWords = /invalid `?(?:signature|data)`? in `?(?:redacted_)?thinking`? block/i;
+/**
+ * Anthropic's words, which Bedrock and Google repeat, with or without the marks of code: a seal that
+ * it cannot read, and thoughts that do not stand where it wrote them.
+ */
+const refusedWords = [
+  /invalid `?(?:signature|data)`? in `?(?:redacted_)?thinking`? block/i,
+  /thinking`? blocks in the latest assistant message cannot be modified/i,
+];
 const refusedPlace = /messages\.(\d+)\.content/;
 
 /** Returns whether a refusal is about thoughts, as far as its words show. */
 export const concernsThoughts = (unreadable: Unreadable): boolean =>
-  !("refusal" in unreadable) || refusedWords.test(unreadable.refusal.message);
+  !("refusal" in unreadable) ||
+  refusedWords.some((words) => words.test(unreadable.refusal.message));
 
 /**
  * Returns a conversation without the thinking that another vendor signed, as Messages and Converse

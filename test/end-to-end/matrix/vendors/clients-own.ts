@@ -3,6 +3,7 @@ const fittedForClaude = [
   "cap-above-model",
   "foreign-signature",
   "other-vendors-signature",
+  "moved-thought",
   "adaptive-on",
   "budget-on-newer",
   "effort-on-older",
@@ -52,11 +53,12 @@ export const clientsOwn: readonly RegExp[] = [
 ];
 
 /**
- * Rules about seals of another account, which nothing but their vendor's refusal shows: the request
- * is refused once, and taken without them.
+ * Rules about seals of another account or at another place, which nothing but their vendor's refusal
+ * shows: the request is refused once, and taken without them.
  */
 export const mended: ReadonlySet<string> = new Set([
   "openai/responses-other-account",
   "azure/responses-other-account",
   "anthropic/other-vendors-signature",
+  "anthropic/moved-thought",
 ]);

@@ -80,6 +80,18 @@ export const translated: Readonly<Record<string, Fields>> = {
       reasoning_details: [{ type: "reasoning.text", text: "Hm.", signature: "gw1:google:x" }],
     }),
   }),
+  "anthropic/moved-thought": chatHistory({
+    call: chatCall({
+      content: "I look it up.",
+      reasoning_details: ["place0", "place2"].map((seal, index) => ({
+        type: "reasoning.text",
+        text: "Hm.",
+        signature: `gw1:anthropic:${seal}`,
+        index,
+        ...(index > 0 && { tool_call_id: "call_1" }),
+      })),
+    }),
+  }),
   "anthropic/empty-text": {
     messages: [
       { role: "user", content: "Hi" },

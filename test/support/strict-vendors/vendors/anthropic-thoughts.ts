@@ -23,6 +23,20 @@ function othersPlace(request: VendorRequest): string | undefined {
   return place;
 }
 
+/** The beginning of signatures that name the place of their block in its turn. */
+const placed = /^place(\d+)/;
+
+/** Returns the place of the first thinking of the last turn that stands where it was not written. */
+function movedPlace(request: VendorRequest): string | undefined {
+  const turns = turnsOf(request);
+  const index = turns.findLastIndex(({ role }) => role === "assistant");
+  const position = blocksOf(turns[index] ?? {}).findIndex(({ signature }, at) => {
+    const [, place] = placed.exec(String(signature)) ?? [];
+    return place !== undefined && Number(place) !== at;
+  });
+  return position < 0 ? undefined : `messages.${index}.content.${position}`;
+}
+
 /** What Anthropic refuses about thoughts of earlier turns, and about thinking that is off. */
 export const thoughtRules = rulesOf(
   { vendor: "anthropic", endpoint: "messages", body: anthropicError },
@@ -39,6 +53,19 @@ export const thoughtRules = rulesOf(
           ...claudeHistory([{ type: "thinking", thinking: "Hm.", signature: `${otherVendor}1` }]),
           thinking: { type: "enabled", budget_tokens: 1_024 },
         },
+      },
+    },
+    {
+      id: "moved-thought",
+      when: (request) => movedPlace(request) !== undefined,
+      says: (request) =>
+        `${movedPlace(request)}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant ` +
+        "message cannot be modified. These blocks must remain as they were in the original response.",
+      source:
+        "github.com/anthropics/claude-code/issues/63277, NousResearch/hermes-agent/issues/35975 (2026-05-31)",
+      violates: {
+        model: "claude-opus-4-7",
+        body: claudeHistory([{ type: "thinking", thinking: "Hm.", signature: "place2" }]),
       },
     },
     {

@@ -54,6 +54,10 @@ test("the turn under way keeps its thoughts unless the refusal names them", () =
 test.each([
   ["messages.3.content.2: Invalid signature in thinking block", true],
   ["messages.1.content.0: Invalid `data` in `redacted_thinking` block", true],
+  [
+    "messages.1.content.2: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
+    true,
+  ],
   ["messages.1.content.0: Invalid `text` in `text` block", false],
   ["", false],
 ])("%j is about a seal: %p", (refusal, isOne) => {
