@@ -80,8 +80,8 @@ export const deviationTexts: Readonly<Record<string, readonly [effect: string, w
     "The server refuses the user's turn there, as Mistral does.",
   ],
   plain_schemas: [
-    "Schemas of functions have no members beside `$ref`, and no tuples.",
-    "The server's compiler of schemas refuses them.",
+    "Schemas of functions have a type in every form and beside listed values, definitions at the top, and no tuples.",
+    "The server's validator refuses the whole request for one schema, as Moonshot's does.",
   ],
   no_named_tool_choice: [
     "A forced call of one function becomes a forced call of any.",

@@ -59,7 +59,7 @@ export interface DialectDeviations {
   unsupportedMessageFields?: readonly string[];
   /** Members of functions that the upstream answers with 400. */
   unsupportedToolFields?: readonly string[];
-  /** Whether schemas of functions may have no members beside `$ref`, and no tuples. */
+  /** Whether the upstream validates schemas of functions as Moonshot does. */
   plainSchemas?: boolean;
   /** Whether the upstream takes a required call, and no call of one function by its name. */
   unnamedToolChoice?: boolean;

@@ -128,7 +128,7 @@ function plainTools(body: JsonObject, { deviations }: FittedUpstream): BodyChang
     if (fitted.parameters !== definition.parameters)
       losses.push({
         field: `tools[${index}].parameters`,
-        reason: "a reference stands alone there, and a tuple is a list",
+        reason: "written as the upstream's validator of schemas takes it",
       });
     return { ...asObject(tool), function: fitted };
   });

@@ -25,13 +25,13 @@ const nothing: Form = { members: new Map(), required: new Set() };
 
 /**
  * Returns the schema of a tool's arguments as one object with the members of all its forms, and the
- * keywords of which only a description is left. Anthropic and OpenAI answer 400 to a schema with
- * `anyOf`, `oneOf` or `allOf` at its top, whichever tool the model would call. A schema without
- * them is returned as it is. Sources: anthropics/claude-code#5973, langchain-ai/langchainjs#9804.
+ * keywords of which only a description is left; `root` has the definitions. Anthropic and OpenAI
+ * answer 400 to a schema with `anyOf`, `oneOf` or `allOf` at its top, whichever tool the model would
+ * call. A schema without them is returned as it is. Sources: anthropics/claude-code#5973, langchain-ai/langchainjs#9804.
  */
-export function unitedForms(schema: JsonObject): HeldSchema {
+export function unitedForms(schema: JsonObject, root = schema): HeldSchema {
   if (!formLists.some((key) => key in schema)) return { schema, described: [] };
-  const within = { root: schema, open: [] };
+  const within = { root, open: [] };
   const { members, required } = formOf(schema, within);
   const rules: Record<string, JsonValue> = {};
   for (const key of ["anyOf", "oneOf"] as const) {
