@@ -58,6 +58,8 @@ describe.each(engines)("the runner of background responses on %s", (engine) => {
       caller: callerWith("key_a"),
       requestText: "the request",
       presetId: "preset_a",
+      mayHaveActed: false,
+      beforeActing: expect.any(Function),
     });
     expect(await find()).toMatchObject({ status: "in_progress", completedAtMs: null });
     run.event("response.created");

@@ -236,15 +236,12 @@ export class BackgroundRunner {
   }
 
   private runOnce(job: ActiveJob, stored: StoredJob): Promise<void> {
-    const { run, callerOf } = this.options;
-    const caller = callerOf(stored.keyId);
+    const { run, callerOf, jobs } = this.options;
+    const { keyId, ...request } = stored;
+    const caller = callerOf(keyId);
     if (caller === undefined) throw keyGone();
-    const { createdAtMs, requestText, presetId, run: count } = stored;
-    return run(
-      { responseId: job.id, createdAtMs, run: count, caller, requestText, presetId },
-      job,
-      job.signal,
-    );
+    const beforeActing = (): Promise<void> => jobs.markActed(job.id);
+    return run({ ...request, responseId: job.id, caller, beforeActing }, job, job.signal);
   }
 
   /** Takes a job: it has not begun, so that an outage fails nothing of it. */

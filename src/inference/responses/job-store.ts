@@ -18,6 +18,10 @@ export interface BackgroundJob {
   requestText: string;
   /** The preset that it named, whose settings are already in the text. */
   presetId: string | undefined;
+  /** Whether an earlier run may have called a tool that does more than read. */
+  mayHaveActed: boolean;
+  /** Resolves when it is durable that this run calls such a tool. */
+  beforeActing(): Promise<void>;
 }
 
 /** Receives a job's answer. Nothing is accepted any more once the job has ended. */
@@ -56,6 +60,7 @@ export interface StoredJob {
   presetId: string | undefined;
   /** The number of its starts, this one included. */
   run: number;
+  mayHaveActed: boolean;
 }
 
 /** The end of a background response. */
@@ -132,10 +137,14 @@ export class JobStore {
     if (this.leases !== undefined && !(await this.leases.take(leaseOf(id)))) return undefined;
     const row = await this.database
       .updateTable("stored_responses")
-      .set({ status: "in_progress", runs: sql<number>`runs + 1` })
+      .set({
+        status: "in_progress",
+        runs: sql<number>`runs + 1`,
+        acted: sql<number | null>`case when runs = 0 then 0 else acted end`,
+      })
       .where("id", "=", id)
       .where("status", "in", mayBeMarked ? ["queued", "in_progress"] : ["queued"])
-      .returning(["key_id", "created_at_ms", "request", "preset_id", "runs"])
+      .returning(["key_id", "created_at_ms", "request", "preset_id", "runs", "acted"])
       .executeTakeFirst();
     if (row === undefined) return undefined;
     return {
@@ -144,7 +153,17 @@ export class JobStore {
       requestText: row.request ?? "",
       presetId: row.preset_id ?? undefined,
       run: row.runs,
+      mayHaveActed: row.acted !== 0,
     };
+  }
+
+  /** Writes down that a job may call a tool that does more than read. */
+  async markActed(id: string): Promise<void> {
+    await this.database
+      .updateTable("stored_responses")
+      .set({ acted: 1 })
+      .where("id", "=", id)
+      .execute();
   }
 
   /**

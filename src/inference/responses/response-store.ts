@@ -267,12 +267,17 @@ export interface ResponseTables {
     preset_id: string | null;
     /** The number of starts of a background job. */
     runs: Generated<number>;
+    /**
+     * 1 once a background job may have called a tool that does more than read; null where it has not
+     * begun, or at a gateway that does not say so.
+     */
+    acted: number | null;
   };
   stored_response_items: { workspace_id: string; item_id: string; response_id: string };
   stored_response_events: { response_id: string; last_sequence: number; events: string };
 }
 
-type ResponseRow = Omit<ResponseTables["stored_responses"], "runs">;
+type ResponseRow = Omit<ResponseTables["stored_responses"], "runs" | "acted">;
 type ItemRow = ResponseTables["stored_response_items"];
 
 const responseColumns = [

@@ -155,6 +155,7 @@ describe.each(engines)("stored requests on %s", (engine) => {
       requestText: "text",
       presetId: "preset_a",
       run: 1,
+      mayHaveActed: false,
     });
   });
 

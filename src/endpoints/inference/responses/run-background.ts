@@ -103,7 +103,7 @@ export const runBackground =
   async (job, sink, signal) => {
     const served = await serveResponse(services, {
       ...(await callOfJob(job, services, signal)),
-      isAgain: job.run > 1,
+      job,
     });
     assert(served.kind === "stream", "a background response is streamed");
     const { frames: source } = served;

@@ -41,6 +41,10 @@ export interface GatewayTool {
   search?: SearchLimits;
 }
 
+/** Returns whether a tool says that it only reads, as a search of the web does. */
+export const onlyReads = ({ search, definition }: GatewayTool): boolean =>
+  search !== undefined || definition.annotations?.readOnlyHint === true;
+
 /** The tools of one entry of the request. */
 export interface ListedServer {
   label: string;

@@ -2,7 +2,7 @@ import type { Migration } from "../storage.ts";
 import { firstSchema } from "./2026-11-23-first-schema.ts";
 import { usageGrowths } from "./2026-11-25-growths-of-usage.ts";
 import { months } from "./2026-11-25-months.ts";
-import { presetOfBackgroundResponses } from "./2026-11-25-preset-of-background-responses.ts";
+import { presetOfBackgroundResponses } from "./responses/2026-11-25-preset-of-background-responses.ts";
 import { closedMonths } from "./2026-11-26-closed-months.ts";
 import { contents } from "./2026-11-26-contents.ts";
 import { configurationEntries } from "./accounts/2026-11-28-configuration-entries.ts";
@@ -24,6 +24,7 @@ import { watchedBatches } from "./2026-11-28-watched-batches.ts";
 import { workspaceAliases } from "./accounts/2026-11-28-workspace-aliases.ts";
 import { storedProviderBatches } from "./2026-11-28-stored-provider-batches.ts";
 import { runsOnOwnKeys } from "./accounts/2026-11-29-runs-on-own-keys.ts";
+import { actsOfBackgroundResponses } from "./responses/2026-11-29-acts-of-background-responses.ts";
 import { filesAtProviders } from "./2026-11-29-files-at-providers.ts";
 import { providerBatchesInParts } from "./2026-11-29-provider-batches-in-parts.ts";
 
@@ -56,6 +57,7 @@ export const migrations: readonly Migration[] = [
   watchedBatches,
   workspaceAliases,
   zonedBudgets,
+  actsOfBackgroundResponses,
   filesAtProviders,
   providerBatchesInParts,
   runsOnOwnKeys,

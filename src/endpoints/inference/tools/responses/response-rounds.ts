@@ -10,7 +10,7 @@ import {
 import type { FoundPage } from "../../../../mcp/search/web-search.ts";
 import { brand } from "../../../../platform/kernel/brand.ts";
 import type { Dependencies } from "../../../dependencies.ts";
-import type { GatewayTool, GatewayTools } from "../gateway-tools.ts";
+import { type GatewayTool, type GatewayTools, onlyReads } from "../gateway-tools.ts";
 import {
   approvalItem,
   approvedPair,
@@ -53,6 +53,8 @@ interface ResponseRoundsOptions {
   signal: AbortSignal;
   /** Whether the model can see pictures. */
   seesPictures: boolean;
+  /** Called before each tool that does more than read, which waits for it. */
+  beforeActing: (() => Promise<void>) | undefined;
 }
 
 /** Returns a tool as a function that every model can call. */
@@ -276,9 +278,10 @@ export class ResponseRounds {
   }
 
   private async run({ tool, argumentsText }: Omit<ModelCall, "callId">): Promise<RanTool> {
-    const { deps, call, signal } = this.options;
+    const { deps, call, signal, beforeActing } = this.options;
     this.callsMade += 1;
     if (this.callsMade > this.callsMax) return pastBound(this.callsMax);
+    if (!onlyReads(tool)) await beforeActing?.();
     const { caller, customer, generationId: calledBy } = call;
     const keepsNothing = asksForNone(call.body);
     const run = { tool, argumentsText, caller, customer, signal, calledBy, keepsNothing };

@@ -3,6 +3,7 @@ import { execute } from "../../../../inference/pipeline/execute.ts";
 import { chatDialectOf } from "../../../../inference/pipeline/adapt.ts";
 import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
 import { modelFor } from "../../../../inference/pipeline/plan-call.ts";
+import type { BackgroundJob } from "../../../../inference/responses/job-store.ts";
 import type {
   ResponseItem,
   ResponseRecord,
@@ -16,7 +17,7 @@ import { withPings } from "../../responses/stored-response.ts";
 import { asksForMcp, asksForParser, asksForSearch, withoutOnline } from "../asked-tools.ts";
 import { searchToolFor } from "../web-search.ts";
 import { responsesFiles, withParsedFiles } from "../file-parser.ts";
-import { type GatewayTools, readGatewayTools } from "../gateway-tools.ts";
+import { type GatewayTools, onlyReads, readGatewayTools } from "../gateway-tools.ts";
 import { boundEnd, failedEnd, ResponseEvents } from "./response-events.ts";
 import { holdsMcpItems } from "./response-items.ts";
 import { ResponseRounds } from "./response-rounds.ts";
@@ -46,13 +47,13 @@ interface WholeCall {
 }
 
 /**
- * Serves a call whose conversation is whole, and runs the tools of MCP servers for its model.
- * `isAgain` says that an earlier run may have called tools. Throws `service_unavailable` where these
- * could be called twice.
+ * Serves a call whose conversation is whole, and runs the tools of MCP servers for its model. Throws
+ * `service_unavailable` where an earlier run of its background job may have called some that would
+ * be called twice.
  */
 export async function serveResponse(
   deps: ResponseServices,
-  { isAgain = false, ...sent }: WholeCall & { isAgain?: boolean },
+  { job, ...sent }: WholeCall & { job?: Pick<BackgroundJob, "mayHaveActed" | "beforeActing"> },
 ): Promise<ServedResponse> {
   const { call, conversation } = asksForParser(sent.call.body) ? await withTexts(deps, sent) : sent;
   const search = asksForSearch(deps, call.body) ? searchToolFor(deps, call) : undefined;
@@ -66,7 +67,7 @@ export async function serveResponse(
     taken: namesOf(requested),
     search,
   });
-  if (isAgain) assertRepeatable(tools);
+  if (job?.mayHaveActed === true) assertRepeatable(tools);
   const rounds = new ResponseRounds({
     call,
     conversation,
@@ -75,6 +76,7 @@ export async function serveResponse(
     maxRounds: deps.maxToolRounds,
     signal: AbortSignal.any([aborting.signal, ...(call.signalOf ? [call.signalOf()] : [])]),
     seesPictures: modelSees(deps, call),
+    beforeActing: job?.beforeActing,
   });
   await rounds.begin();
   return call.requirements.stream
@@ -90,10 +92,7 @@ async function withTexts(deps: ResponseServices, sent: WholeCall): Promise<Whole
 
 /** Throws where tools may have been called before that do more than read. */
 function assertRepeatable({ all }: GatewayTools): void {
-  const tool = all.find(
-    ({ search, definition }) =>
-      search === undefined && definition.annotations?.readOnlyHint !== true,
-  );
+  const tool = all.find((each) => !onlyReads(each));
   if (tool === undefined) return;
   throw new GatewayError(
     "service_unavailable",

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../storage.ts";
+import type { Migration } from "../../storage.ts";
 
 /**
  * Stores the preset of a stored response, for the generation record of the job that runs it later.
