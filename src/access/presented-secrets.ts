@@ -25,8 +25,8 @@ export function bearerSecret(headers: RequestHeaders): string | null {
 
 /**
  * Returns the secrets that a request carries in `Authorization: Bearer`, in `x-api-key`, in Google's
- * `x-goog-api-key`, in Azure's `api-key`, and in the query where the endpoint takes it there. An authorization of another
- * type counts as an empty secret.
+ * `x-goog-api-key`, in Azure's `api-key`, in Portkey's `x-portkey-api-key`, and in the query where
+ * the endpoint takes it there. An authorization of another type counts as an empty secret.
  */
 export function presentedSecrets(headers: RequestHeaders, inQuery: string | null): string[] {
   return [
@@ -34,6 +34,7 @@ export function presentedSecrets(headers: RequestHeaders, inQuery: string | null
     headers.get("x-api-key"),
     headers.get("x-goog-api-key"),
     headers.get("api-key"),
+    headers.get("x-portkey-api-key"),
     protocolSecret(headers),
     inQuery,
   ].filter((secret) => secret !== null);

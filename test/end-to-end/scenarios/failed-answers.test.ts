@@ -104,3 +104,12 @@ describe("Messages accepts either of two credentials if one is valid", () => {
     },
   );
 });
+
+test("a key is read where Portkey's SDKs send it, beside a placeholder of their own", async () => {
+  scene = await startScene();
+  const sent = (key: string): Promise<Response> =>
+    scene.gateway.post("/chat/completions", chatRequest(), {
+      headers: { authorization: "Bearer OPENAI_API_KEY", "x-portkey-api-key": key },
+    });
+  expect([(await sent(testLlmKey)).status, (await sent("pk")).status]).toEqual([200, 401]);
+});

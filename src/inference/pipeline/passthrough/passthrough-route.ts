@@ -85,6 +85,7 @@ const heldBack: ReadonlySet<string> = new Set([
   "x-api-key",
   "api-key",
   "x-goog-api-key",
+  "x-portkey-api-key",
   "x-goog-user-project",
   // Names of another project, or of another workspace, that the operator's credential may reach.
   "openai-organization",
