@@ -69,6 +69,8 @@ export interface DialectDeviations {
   maxEffortElsewhere?: RegExp;
   /** Whether the upstream answers 400 to `reasoning.summary` of Responses. */
   noReasoningSummary?: boolean;
+  /** Whether Gemini searches there only where it is offered no functions. */
+  searchesAlone?: boolean;
   /** Whether the upstream answers 400 to assistant's turns without text and calls. */
   refusesEmptyTurns?: boolean;
   /** Whether the upstream knows JSON, but no schema, as the form of an answer. */

@@ -242,6 +242,37 @@ describe("a search that a provider has run", () => {
     expect(lost).toEqual([]);
   });
 
+  test("by Gemini beside functions is either's, without addresses", () => {
+    const step = { toolType: "GOOGLE_SEARCH_WEB", id: "s1" };
+    const answer = {
+      candidates: [
+        {
+          content: {
+            parts: [
+              { toolCall: { ...step, args: { queries: ["q"] } }, thoughtSignature: "seal" },
+              { toolResponse: { ...step, response: {} }, thoughtSignature: "seal" },
+              { text: "So." },
+            ],
+          },
+          finishReason: "STOP",
+        },
+      ],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
+    };
+    const ofClaude = answered([messages, google], answer);
+    expect(ofClaude.body.content).toMatchObject([
+      { ...use, id: "srvtoolu_s1" },
+      { type: "web_search_tool_result", content: [] },
+      { type: "text", text: "So." },
+    ]);
+    const ofOpenai = answered([responses, google], answer);
+    expect(ofOpenai.body.output).toMatchObject([
+      { type: "web_search_call", action: { query: "q", sources: [] } },
+      { type: "message" },
+    ]);
+    expect([ofClaude.lost, ofOpenai.lost]).toEqual([[], []]);
+  });
+
   test("goes back to OpenAI from a Messages client without an id", () => {
     const turns = [
       { role: "user", content: "Hi" },

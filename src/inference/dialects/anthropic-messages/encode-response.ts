@@ -4,6 +4,7 @@ import { sealWithProvenance, type ReasoningPart } from "../../canonical/reasonin
 import type { CanonicalResponse } from "../../canonical/response.ts";
 import { opaqueName } from "../shared/encode-state.ts";
 import type { LossDetector, ResponseContext } from "../dialect.ts";
+import { isRanSearch } from "../shared/extras/web-search.ts";
 import { gatewayFields } from "../shared/gateway-facts.ts";
 import { argumentsObject, wrapInput } from "../shared/tools.ts";
 import {
@@ -98,7 +99,9 @@ export const createLossDetector = (): LossDetector => (part) => {
     case "annotation":
       return encodeCitation(part.annotation).length === 0 ? "annotations" : undefined;
     case "opaque":
-      return opaqueBlocks(part.part).length > 0 ? undefined : opaqueName(part.part);
+      return part.part.dialect === "anthropic-messages" || isRanSearch(part.part)
+        ? undefined
+        : opaqueName(part.part);
     default:
       return undefined;
   }

@@ -388,7 +388,8 @@ class CandidateStream {
       } as const;
       parts.push({ type: "opaque", ...this.nextPlace(), part: opaque });
     }
-    if (seal !== undefined) this.seal = seal;
+    // What Google's own tools did goes back to no one else's model, and its seal with it.
+    if (seal !== undefined && !("toolCall" in part || "toolResponse" in part)) this.seal = seal;
   }
 
   /** Ends the open item; a seal on it follows as a reasoning block without words. */

@@ -289,25 +289,31 @@ function encodeToolFields(state: GeminiState): JsonObject {
   const hosted = tools.flatMap((tool) =>
     tool.type === "hosted" && tool.dialect === "google-generate" ? [tool.value] : [],
   );
-  const entries = [
-    ...(functionDeclarations.length > 0 ? [{ functionDeclarations }] : []),
-    ...hosted,
-    ...encodeSearch(state, functionDeclarations.length > 0),
-  ];
-  if (parallelToolCalls === false && functionDeclarations.length > 0) {
+  const hasFunctions = functionDeclarations.length > 0;
+  const search = encodeSearch(state, hasFunctions);
+  const isCombined = hasFunctions && search.length > 0;
+  const entries = [...(hasFunctions ? [{ functionDeclarations }] : []), ...hosted, ...search];
+  if (parallelToolCalls === false && hasFunctions) {
     state.lose("parallel_tool_calls", "Gemini may call several tools at once");
   }
-  const config =
-    functionDeclarations.length > 0 && toolChoice ? encodeToolChoice(toolChoice, state) : undefined;
+  const chosen = hasFunctions && toolChoice ? encodeToolChoice(toolChoice, state) : undefined;
+  // Beside a search, a choice that is left to the model has another name.
+  const isFree = isCombined && chosen?.mode === "AUTO";
+  const config = withoutUndefined<JsonObject>({
+    functionCallingConfig: isFree ? { mode: "VALIDATED" } : chosen,
+    includeServerSideToolInvocations: isCombined || undefined,
+  });
   return withoutUndefined<JsonObject>({
     tools: entries.length > 0 ? entries : undefined,
-    toolConfig: config && { functionCallingConfig: config },
+    toolConfig: Object.keys(config).length > 0 ? config : undefined,
   });
 }
 
-/** Encodes web search. Gemini searches by itself, but not together with the caller's functions. */
+/** Encodes a search, which newer models make beside the caller's functions too. */
 function encodeSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
-  if (!hasFunctions) return searchTerms(state, []) === undefined ? [] : [{ googleSearch: {} }];
+  const { traits, deviations } = state;
+  if (!hasFunctions || (traits.searchBesideFunctions && deviations.searchesAlone !== true))
+    return searchTerms(state, []) === undefined ? [] : [{ googleSearch: {} }];
   const { tools = [], webSearch } = state.request;
   const reason = "the model does not search beside functions";
   if (webSearch !== undefined) state.lose("web_search_options", reason);

@@ -101,6 +101,11 @@ interface GeminiTraits {
    */
   prefill: boolean;
   /**
+   * Whether a search may be offered beside functions; 400 "Tool call context circulation is not
+   * enabled" elsewhere. Source: ai.google.dev/gemini-api/docs/tool-combination (2026-11).
+   */
+  searchBesideFunctions: boolean;
+  /**
    * Whether results of functions may carry pictures and documents; 400 elsewhere. Sources:
    * maximhq/bifrost#4202 (2026-06), agentjido/req_llm#701 (2026-05).
    */
@@ -118,6 +123,7 @@ const newest: GeminiTraits = {
   formatBesideTools: true,
   penalties: false,
   prefill: false,
+  searchBesideFunctions: true,
   mediaInResults: true,
   needsSignatures: true,
 };
@@ -126,6 +132,7 @@ const older = {
   callIds: false,
   formatBesideTools: false,
   prefill: true,
+  searchBesideFunctions: false,
   mediaInResults: false,
   needsSignatures: false,
 } as const;

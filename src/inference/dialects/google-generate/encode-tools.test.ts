@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { CanonicalRequest, Tool } from "../../canonical/request.ts";
-import type { EncodedRequest } from "../dialect.ts";
+import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { encodeRequest } from "./encode-request.ts";
 
 const plain: CanonicalRequest = {
@@ -11,10 +11,19 @@ const plain: CanonicalRequest = {
   messages: [{ role: "user", parts: [{ type: "text", text: "a" }] }],
 };
 
-const encode = (change: Partial<CanonicalRequest>): EncodedRequest =>
+const encode = (
+  change: Partial<CanonicalRequest>,
+  options: Partial<EncodeRequestOptions> = {},
+): EncodedRequest =>
   encodeRequest(
     { ...plain, ...change },
-    { upstreamModel: "gemini-3-pro", stream: false, providerId: "google", searches: true },
+    {
+      upstreamModel: "gemini-3-pro",
+      stream: false,
+      providerId: "google",
+      searches: true,
+      ...options,
+    },
   );
 
 const lossesOf = (change: Partial<CanonicalRequest>): string[] =>
@@ -95,9 +104,25 @@ describe("tools", () => {
     ]);
   });
 
-  test("use Gemini's own web search, but not with functions", () => {
-    expect(encode({ webSearch: {} }).body.tools).toEqual([{ googleSearch: {} }]);
-    expect(lossesOf({ webSearch: {}, tools })).toEqual(["web_search_options"]);
+  test("use Gemini's own web search, beside functions where the model has both", () => {
+    expect(encode({ webSearch: {} }).body).toMatchObject({ tools: [{ googleSearch: {} }] });
+    const asked = { webSearch: {}, tools, toolChoice: { type: "auto" } } as const;
+    expect(encode(asked).body).toMatchObject({
+      tools: [{ functionDeclarations: [{ name: "f" }] }, { googleSearch: {} }],
+      toolConfig: {
+        functionCallingConfig: { mode: "VALIDATED" },
+        includeServerSideToolInvocations: true,
+      },
+    });
+    expect(lossesOf(asked)).toEqual([]);
+    for (const options of [
+      { upstreamModel: "gemini-2.5-pro" },
+      { deviations: { searchesAlone: true } },
+    ]) {
+      const { body, losses } = encode(asked, options);
+      expect(body).toMatchObject({ toolConfig: { functionCallingConfig: { mode: "AUTO" } } });
+      expect(losses.map(({ field }) => field)).toEqual(["web_search_options"]);
+    }
   });
 
   test("search in place of another vendor's web search, whose fields are losses", () => {
@@ -117,6 +142,5 @@ describe("tools", () => {
       "tools[0].max_uses",
       "tools[0].allowed_domains",
     ]);
-    expect(lossesOf({ tools: [search, ...tools] })).toEqual(["tools[0]"]);
   });
 });

@@ -27,6 +27,8 @@ export const googleVertex = {
     { match: /embedding/, dialect: "none" },
     { match: /[/]/, dialect: "openai-chat" },
   ],
+  // Its field for a search beside functions is answered with 400 (@google/genai 3.3).
+  deviations: { searchesAlone: true },
   naming: {},
 } satisfies ProviderDefinition;
 

@@ -46,6 +46,7 @@ const cutCalls = {
 const strayResult = { messages: [{ role: "user", content: "Hi" }, chatResult()] };
 const toolless = { ...chatHistory(), tools: undefined };
 const twins = ask({ tools: [chatTool(), chatTool({ description: "Looks it up elsewhere." })] });
+const searching = ask({ tools: [chatTool()], web_search_options: {} });
 const badName = ask({ tools: [chatTool({ name: "look.up" })] });
 
 /** Requests of chat clients that would break a rule of another dialect if translated word by word. */
@@ -256,7 +257,10 @@ export const translated: Readonly<Record<string, Fields>> = {
   "google/parameters-subset": ask({
     tools: [chatTool({ parameters: schemaOf({ type: "string" }, { $schema: "https://x.test" }) })],
   }),
-  "google/search-beside-functions": ask({ tools: [chatTool()], web_search_options: {} }),
+  "google/search-beside-functions": searching,
+  "google/search-unannounced": searching,
+  "google/auto-beside-search": { ...searching, tool_choice: "auto" },
+  "google/announced-on-older": searching,
   "google/names-beside-auto": ask({
     tools: [chatTool()],
     tool_choice: {

@@ -7,6 +7,7 @@ import {
   isOther,
   isSet,
   listOf,
+  not,
   schemasIn,
   someBlock,
   someTurn,
@@ -22,6 +23,8 @@ const envelope = ({ message }: { message: string }): Fields => ({
 const declarationsOf = ({ body }: VendorRequest): Fields[] =>
   listOf(body["tools"]).flatMap(({ functionDeclarations }) => listOf(functionDeclarations));
 const offersFunctions = (request: VendorRequest): boolean => declarationsOf(request).length > 0;
+const searches = ({ body }: VendorRequest): boolean =>
+  listOf(body["tools"]).some(({ googleSearch }) => googleSearch !== undefined);
 const modeOf = ({ body }: VendorRequest): unknown =>
   at(body, "toolConfig.functionCallingConfig.mode");
 const asksJson = ({ body }: VendorRequest): boolean =>
@@ -368,14 +371,54 @@ const conversationRules = rulesOf({ vendor: "google", endpoint: "generate", body
   {
     id: "search-beside-functions",
     models: /gemini-(?:1|2)/,
-    when: all(offersFunctions, ({ body }) =>
-      listOf(body["tools"]).some(({ googleSearch }) => googleSearch !== undefined),
-    ),
+    when: all(offersFunctions, searches),
     says: "Tool use with function calling is unsupported",
     source: "github.com/symfony/ai/issues/803 (2025-10-22)",
     violates: {
       model: "gemini-2.5-flash",
       body: askGemini({ tools: [geminiTool(), { googleSearch: {} }] }),
+    },
+  },
+  {
+    id: "search-unannounced",
+    models: /gemini-[3-9]/,
+    when: all(offersFunctions, searches, not(isSet("toolConfig.includeServerSideToolInvocations"))),
+    says: "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling.",
+    source: "github.com/genkit-ai/genkit/issues/4970 (2026-03-20)",
+    violates: {
+      model: "gemini-3-flash-preview",
+      body: askGemini({ tools: [geminiTool(), { googleSearch: {} }] }),
+    },
+  },
+  {
+    id: "auto-beside-search",
+    models: /gemini-[3-9]/,
+    when: all(offersFunctions, searches, (request) => modeOf(request) === "AUTO"),
+    says: "Function calling mode AUTO is not supported with built-in tools.",
+    source: "github.com/Pretend-to/mio-chat-backend/issues/30 (2026-05-26)",
+    violates: {
+      model: "gemini-3-flash-preview",
+      body: askGemini({
+        tools: [geminiTool(), { googleSearch: {} }],
+        toolConfig: {
+          includeServerSideToolInvocations: true,
+          functionCallingConfig: { mode: "AUTO" },
+        },
+      }),
+    },
+  },
+  {
+    id: "announced-on-older",
+    models: /gemini-(?:1|2)/,
+    when: isSet("toolConfig.includeServerSideToolInvocations"),
+    says: "Tool call context circulation is not enabled for models/gemini-2.5-flash",
+    source: "github.com/egonSchiele/agency-lang/issues/495 (2026-07-10)",
+    violates: {
+      model: "gemini-2.5-flash",
+      body: askGemini({
+        tools: [geminiTool()],
+        toolConfig: { includeServerSideToolInvocations: true },
+      }),
     },
   },
   {

@@ -116,12 +116,19 @@ export interface RanSearch {
   failed: boolean;
 }
 
+/** Returns a search that Gemini made beside functions, or its end; undefined for other parts. */
+function geminiStep({ value }: OpaquePart): JsonObject | undefined {
+  const step = asObject(value.toolCall) ?? asObject(value.toolResponse);
+  return asString(step?.toolType)?.startsWith("GOOGLE_SEARCH") === true ? step : undefined;
+}
+
 /** Returns whether a part is a search that a provider has run, or half of one. */
-export const isRanSearch = ({ value }: OpaquePart): boolean =>
-  value.type === "web_search_call"
-    ? (asObject(value.action)?.type ?? "search") === "search"
-    : value.type === "web_search_tool_result" ||
-      (value.type === "server_tool_use" && value.name === "web_search");
+export const isRanSearch = (part: OpaquePart): boolean => {
+  const { type, name, action } = part.value;
+  if (type === "web_search_call") return (asObject(action)?.type ?? "search") === "search";
+  if (type === "server_tool_use") return name === "web_search";
+  return type === "web_search_tool_result" || geminiStep(part) !== undefined;
+};
 
 const textsOf = (value: unknown): string[] =>
   (asArray(value) ?? []).flatMap((text) => asString(text) ?? []);
@@ -148,6 +155,13 @@ export class SearchReader {
         urls: urlsOf(content),
         failed: asArray(content) === undefined,
       };
+    }
+    const step = geminiStep(part);
+    if (step !== undefined) {
+      const queries = textsOf(asObject(step.args)?.queries);
+      // Its end says nothing of the pages, which the citations of the answer name.
+      if (step.args === undefined) return undefined;
+      return { id: String(step.id), queries, urls: [], failed: false };
     }
     const { query, queries, sources } = asObject(action) ?? {};
     const named = textsOf(queries);
