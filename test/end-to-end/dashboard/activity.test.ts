@@ -262,6 +262,8 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
   });
 
   test("filters are saved as views under a name, and usage is counted by customer and tag", async () => {
+    const customer = { external_id: "customer-7", name: "Harbour Books" };
+    await scene.ask("owner", "POST", "/customers", customer);
     const sent = await scene.chat({
       model: "sandbox/chat:free",
       messages: [{ role: "user", content: "Hello" }],
@@ -288,12 +290,15 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await expectSound(other);
     await other.go(`${scene.origin}/dashboard/usage?figure=requests&group=customer`);
     const table = other.page.getByRole("table").last();
-    await table.getByText("customer-7").waitFor();
+    await table.getByText("Harbour Books").waitFor();
     await other.page.getByLabel("Group", { exact: true }).selectOption("tag");
     await other.page.getByLabel("Name of the tag").fill("team");
     await other.page.keyboard.press("Enter");
     await table.getByText("blue").waitFor();
     await expectSound(other);
+    await other.page.getByLabel("Group", { exact: true }).selectOption("model");
+    await table.getByRole("link", { name: "acme/large" }).click();
+    await other.page.waitForURL(/\/activity\?model=acme%2Flarge&range=14d$/);
     await other.close();
   });
 

@@ -145,13 +145,13 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await page.goto(`${scene.origin}/dashboard/keys`);
     await settled(page);
     await enterWorkspace(page, "Personal");
-    await page.getByText("No key yet.").waitFor();
+    await page.getByText(/^No key yet\./).waitFor();
     // The other tab stays, although the session has gone on: also when it loads everything again.
     await first.page.reload();
     await first.page.getByText("Night watch", { exact: true }).first().waitFor();
     await first.page.getByRole("combobox", { name: "Workspace: Acme & Sons" }).waitFor();
     await page.reload();
-    await page.getByText("No key yet.").waitFor();
+    await page.getByText(/^No key yet\./).waitFor();
     await scene.ask("developer", "PATCH", "/session", { workspace_id: scene.workspaceId });
     await first.close();
   });
@@ -175,7 +175,7 @@ describe.skipIf(!hasChromium)(`the frame of all screens${missingChromium}`, () =
     await dialog.getByLabel("Name", { exact: true }).fill("Second venture");
     await dialog.getByRole("button", { name: "Create organisation" }).click();
     await page.getByRole("combobox", { name: "Workspace: Second venture" }).waitFor();
-    await page.getByText("No key yet.").waitFor();
+    await page.getByText(/^No key yet\./).waitFor();
     await scene.ask("owner", "PATCH", "/session", { workspace_id: scene.workspaceId });
     await screen.close();
   });

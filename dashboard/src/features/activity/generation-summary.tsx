@@ -214,6 +214,9 @@ function mainFacts(
   isOwn: boolean,
 ): readonly (readonly [string, ReactNode])[] {
   return [
+    ...(generation.error === null
+      ? []
+      : [["Error", `${wordOf(generation.error.code)} (${generation.error.status})`] as const]),
     ["Provider", <ProviderName key="provider" id={generation.provider_name} />],
     ...(generation.requested_model === generation.model
       ? []
@@ -225,9 +228,6 @@ function mainFacts(
     ["First token", duration(generation.latency)],
     ["Total", duration(generation.total_time)],
     ["Finish", generation.finish_reason === null ? "–" : wordOf(generation.finish_reason)],
-    ...(generation.error === null
-      ? []
-      : [["Error", `${wordOf(generation.error.code)} (${generation.error.status})`] as const]),
     ...batchFact(generation, isOwn),
     ["Time", <Moment key="time" at={generation.created_at} />],
   ];
@@ -240,7 +240,7 @@ const Section = ({ title, children }: { title: string; children: ReactNode }) =>
   </section>
 );
 
-/** What a request cost and why, then what was tried and in which order. */
+/** What a request cost and why, and what was tried, which comes first where it failed. */
 export function GenerationSummary({
   explanation,
   isOwn,
@@ -249,18 +249,25 @@ export function GenerationSummary({
   isOwn: boolean;
 }) {
   const { generation } = explanation;
+  const cost = (
+    <Section title="Why it cost this">
+      <PriceTable explanation={explanation} />
+      <Lines lines={explanation.explanation} />
+      <Facts rows={chargeFacts(explanation)} />
+    </Section>
+  );
+  const attempts = (
+    <Section title="Attempts">
+      <Waterfall attempts={generation.attempts} />
+      {isOwn ? <BlockFailed generation={generation} /> : null}
+    </Section>
+  );
+  const [first, second] = generation.error === null ? [cost, attempts] : [attempts, cost];
   return (
     <>
       <Facts rows={mainFacts(explanation, isOwn)} />
-      <Section title="Why it cost this">
-        <PriceTable explanation={explanation} />
-        <Lines lines={explanation.explanation} />
-        <Facts rows={chargeFacts(explanation)} />
-      </Section>
-      <Section title="Attempts">
-        <Waterfall attempts={generation.attempts} />
-        {isOwn ? <BlockFailed generation={generation} /> : null}
-      </Section>
+      {first}
+      {second}
       {isOwn && generation.surface === "realtime" && generation.session_id !== null ? (
         <Section title="Session">
           <SessionTimeline id={explanation.id} generation={generation} />

@@ -194,7 +194,9 @@ export function KeysPage() {
         <Loaded query={keys} height={320}>
           {({ data: rows }) =>
             rows.length === 0 ? (
-              <Empty action={create}>No key yet.</Empty>
+              <Empty action={create}>
+                No key yet. Programs send one with each request; each has its own cap and figures.
+              </Empty>
             ) : (
               <>
                 <div className={style.filters}>

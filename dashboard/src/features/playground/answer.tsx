@@ -29,7 +29,7 @@ function Figures({ answer }: { answer: Answer }) {
       "Tokens",
       tokens === undefined
         ? undefined
-        : `${count(tokens)}${speed === undefined ? "" : `, ${speed.toFixed(0)} a second`}`,
+        : `${count(tokens)}${speed === undefined ? "" : ` (${speed.toFixed(0)} a second)`}`,
     ],
     ["Cost", answer.costUsd === undefined ? undefined : requestCost(answer.costUsd)],
   ] as const;

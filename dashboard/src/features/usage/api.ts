@@ -150,6 +150,7 @@ export interface Names {
   keys: ReadonlyMap<string, { name: string; person: string }>;
   people: ReadonlyMap<string, string>;
   presets: ReadonlyMap<string, string>;
+  customers: ReadonlyMap<string, string>;
   providers: ReadonlyMap<string, string>;
 }
 
@@ -157,7 +158,7 @@ export interface Names {
 export function groupOf(
   row: UsageRow,
   group: PageGroup,
-  { keys, people, presets, providers }: Names,
+  { keys, people, presets, customers, providers }: Names,
 ): string {
   if (group === "model") return row.model ?? "unknown";
   if (group === "part") return "all";
@@ -165,10 +166,21 @@ export function groupOf(
   if (group === "session") return row.session_id ?? "none";
   if (group === "provider")
     return row.provider ? (providers.get(row.provider) ?? row.provider) : "none";
-  if (group === "app" || group === "customer" || group === "tag") return row[group] ?? "none";
+  if (group === "customer") return customers.get(row.customer ?? "") ?? row.customer ?? "none";
+  if (group === "app" || group === "tag") return row[group] ?? "none";
   const key = keys.get(row.key_id ?? "");
   if (group === "key") return key?.name ?? row.key_id ?? "unknown";
   return key === undefined ? "unknown" : (people.get(key.person) ?? key.person);
+}
+
+/** The filter of the list of requests that leads to those of a group; those of others have none. */
+export function filterOf(
+  group: PageGroup,
+  name: string,
+): Readonly<Record<string, string>> | undefined {
+  if (name === "none" || name === "unknown") return undefined;
+  if (group === "model" || group === "app") return { [group]: name };
+  return group === "session" ? { session_id: name } : undefined;
 }
 
 /** The figures that are drawn. */

@@ -3,6 +3,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { Suspense, lazy, useCallback } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { saveFile } from "../../lib/download.ts";
+import type { RangeSearch } from "../../lib/time.ts";
 import {
   Actions,
   Awaiting,
@@ -20,6 +21,7 @@ import {
   type Usage,
   type UsageGroup,
   type UsageRow,
+  filterOf,
   groupOf,
   isDivision,
   partsQuery,
@@ -66,16 +68,23 @@ function PartExports(shown: Parameters<typeof UsageParts>[0]) {
 function Grouped({
   usage,
   before,
-  chosen: { figure, isCumulative, limit },
+  chosen: { figure, isCumulative, limit, group, second },
   nameOf,
   head,
+  range,
 }: {
   usage: Usage;
   before: readonly UsageRow[];
   chosen: Chosen;
   nameOf: (row: UsageRow) => string;
   head: string;
+  range: RangeSearch;
 }) {
+  const searchOf = (name: string) => {
+    const filter = second === undefined ? filterOf(group, name) : undefined;
+    const named = range.from === undefined ? (range.range ?? "14d") : undefined;
+    return filter && { ...filter, ...range, range: named };
+  };
   return (
     <>
       <Card title={figures.find(([key]) => key === figure)?.[1] ?? ""} flush>
@@ -90,6 +99,7 @@ function Grouped({
           figure={figure}
           nameOf={nameOf}
           head={head}
+          searchOf={searchOf}
           limit={Number(limit)}
         />
       </Card>
@@ -170,6 +180,7 @@ export function UsagePage() {
                   chosen={chosen}
                   nameOf={nameOf}
                   head={head}
+                  range={range}
                 />
               )}
             </>

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { change, count, share, usd } from "../../lib/format.ts";
 import { Stat, Stats } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -42,9 +43,12 @@ export function SumsTable({
   nameOf,
   head,
   limit,
+  searchOf,
 }: {
   rows: readonly UsageRow[];
   before: readonly UsageRow[];
+  /** The filters of the list of requests that leads to those of a group, where there are any. */
+  searchOf: (name: string) => Readonly<Record<string, string | undefined>> | undefined;
   /** How many groups have a row of their own. */
   limit: number;
   figure: Figure;
@@ -70,7 +74,17 @@ export function SumsTable({
         {
           head,
           phone: "title",
-          cell: ([name]) => <span className="mono">{name}</span>,
+          cell: ([name, , isOther]) => {
+            const search = isOther ? undefined : searchOf(name);
+            const shownName = <span className="mono">{name}</span>;
+            return search === undefined ? (
+              shownName
+            ) : (
+              <Link to="/activity" search={search}>
+                {shownName}
+              </Link>
+            );
+          },
           sort: ([name]) => name,
         },
         {
