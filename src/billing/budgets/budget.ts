@@ -173,6 +173,9 @@ export const costWithin = (priceNano: bigint, weight: number): bigint =>
     ? priceNano
     : (priceNano * BigInt(plainWeight)) / BigInt(weight);
 
+/** Why a customer is served nothing, free models included. */
+export type CustomerRefusal = "customer_suspended" | "too_many_customers";
+
 /** The plans of customers, as the ledger looks them up. */
 export interface CustomerPlans {
   /** Returns whether requests of a workspace may have a customer that is counted. */
@@ -182,6 +185,8 @@ export interface CustomerPlans {
     workspaceId: string,
     request: { externalId: string; models: readonly string[] },
   ): CustomerShare | undefined;
+  /** Returns why a customer is served nothing; undefined where it is served. */
+  refusalOf(workspaceId: string, externalId: string): CustomerRefusal | undefined;
   /** Returns what bounds a customer on a day; undefined where its plan has no bound. */
   boundOf(workspaceId: string, externalId: string, day: number): BudgetBound | undefined;
 }

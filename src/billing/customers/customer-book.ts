@@ -1,11 +1,14 @@
 import {
   type BudgetBound,
   type CustomerPlans,
+  type CustomerRefusal,
   type CustomerShare,
+  plainWeight,
   priceOf,
 } from "../budgets/budget.ts";
 import { boundOf, customerIdOf, type Customer, type CustomerPlan, weightOf } from "./customer.ts";
 import { customerOfKey, type LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 
 /** The customers in memory, by workspace and external id, with the rule for those first seen. */
@@ -73,14 +76,22 @@ export class CustomerBook implements CustomerPlans {
     { externalId, models }: { externalId: string; models: readonly string[] },
   ): CustomerShare | undefined {
     const customer = this.find(workspaceId, externalId) ?? this.create(workspaceId, externalId);
-    const plan = customer && this.planOf(customer);
-    return plan && { externalId, weight: weightOf(plan, models) };
+    if (customer === undefined) return undefined;
+    const plan = this.planOf(customer);
+    return { externalId, weight: plan === undefined ? plainWeight : weightOf(plan, models) };
   }
 
   boundOf(workspaceId: string, externalId: string, day: number): BudgetBound | undefined {
-    const customer = this.find(workspaceId, externalId) ?? this.beyond(workspaceId, externalId);
+    const customer = this.find(workspaceId, externalId);
     const plan = customer && this.planOf(customer);
     return customer && plan && boundOf(customer, { plan, day });
+  }
+
+  refusalOf(workspaceId: string, externalId: string): CustomerRefusal | undefined {
+    const customer = this.find(workspaceId, externalId);
+    if (customer?.suspended === true) return "customer_suspended";
+    const isFurther = customer === undefined && this.rule !== undefined;
+    return isFurther && this.isFull(workspaceId) ? "too_many_customers" : undefined;
   }
 
   put(customer: Customer): void {
@@ -102,19 +113,11 @@ export class CustomerBook implements CustomerPlans {
   }
 
   private create(workspaceId: string, externalId: string): Customer | undefined {
-    if (this.rule === undefined) return undefined;
-    if (this.isFull(workspaceId)) return this.beyond(workspaceId, externalId);
+    if (this.rule === undefined || this.isFull(workspaceId)) return undefined;
     const customer = newCustomer({ workspaceId, externalId, nowMs: this.nowMs() });
     this.put(customer);
     this.onFirstUse(customer);
     return customer;
-  }
-
-  /** Returns a customer that the rule covers, and that is one too many to be served. */
-  private beyond(workspaceId: string, externalId: string): Customer | undefined {
-    if (this.rule === undefined) return undefined;
-    const customer = newCustomer({ workspaceId, externalId, nowMs: this.nowMs() });
-    return { ...customer, suspended: true };
   }
 }
 
@@ -152,8 +155,33 @@ interface CustomerRequest {
 }
 
 /**
- * Returns the customer whose plan counts a request, with the share of the cost that its price is;
- * undefined where no plan does.
+ * Refuses the requests of a customer that is suspended, or one too many, free ones too. Throws
+ * `insufficient_balance`.
+ */
+export function assertServed(
+  { customers }: Pick<LedgerPort, "customers">,
+  { caller, customer: named }: Omit<CustomerRequest, "models">,
+): void {
+  const { id } = caller.workspace;
+  if (customers?.isActive(id) !== true) return;
+  const customer = customerOfKey(caller) ?? named;
+  const reason = customer === undefined ? undefined : customers.refusalOf(id, customer);
+  if (customer === undefined || reason === undefined) return;
+  throw new GatewayError("insufficient_balance", refusals[reason], {
+    metadata: { reason, customer, customer_id: customerIdOf(id, customer) },
+  });
+}
+
+const refusals: Record<CustomerRefusal, string> = {
+  customer_suspended:
+    'This customer is suspended. PATCH /customers/{id} with "suspended": false serves it again.',
+  too_many_customers:
+    "This workspace has as many customers as it may (customers.most), so it serves no further one.",
+};
+
+/**
+ * Returns the customer that a request counts for, with the share of the cost that its price is;
+ * undefined where none is known.
  */
 export function shareOfRequest(
   { customers }: Pick<LedgerPort, "customers">,

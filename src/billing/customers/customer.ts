@@ -75,9 +75,8 @@ export function weightOf(plan: CustomerPlan, models: readonly string[]): number 
 /** Returns the price at which a plan refuses requests; null where it has no bound. */
 export function limitOf(
   plan: CustomerPlan,
-  { creditsNano, suspended }: Pick<Customer, "creditsNano" | "suspended">,
+  { creditsNano }: Pick<Customer, "creditsNano">,
 ): bigint | null {
-  if (suspended) return 0n;
   if (plan.type === "prepaid") return plan.baseNano + creditsNano;
   if (plan.type === "free") return plan.allowanceNano;
   return plan.capNano === null ? null : plan.allowanceNano + plan.capNano;

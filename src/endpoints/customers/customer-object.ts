@@ -224,7 +224,7 @@ function customerObject(
   customer: Customer,
   { plan, sums, nowMs }: { plan: CustomerPlan | undefined; sums: CustomerSums; nowMs: number },
 ): AnswerOf<typeof customerSchema> {
-  const limitNano = plan === undefined ? null : limitOf(plan, { ...customer, suspended: false });
+  const limitNano = plan === undefined ? null : limitOf(plan, customer);
   const baseNano = plan?.type === "prepaid" ? plan.baseNano : 0n;
   const usedNano = sums.priceNano - baseNano;
   const leftNano = limitNano === null ? null : limitNano - sums.priceNano;

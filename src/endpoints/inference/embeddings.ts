@@ -2,6 +2,7 @@ import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { countsTokens } from "../../access/count-request.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { assertServed } from "../../billing/customers/customer-book.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { Reply } from "../../http/reply.ts";
 import { checkTrace, modelFor } from "../../inference/pipeline/plan-call.ts";
@@ -45,6 +46,7 @@ import {
   type Counted,
   type SurfaceBody,
 } from "./read-call.ts";
+import { customerOf } from "./request-names.ts";
 import type { KeptAnswer } from "../../inference/surfaces/embeddings/memory-answer-store.ts";
 
 const names = {
@@ -268,6 +270,7 @@ async function answerCounted(
   const sort = sortOfStrategy(context.request.headers.get("x-routing-strategy"));
   const policy = readCachePolicy(context.request.headers);
   const { model } = modelFor(inference, { id: request.model, caller, assertServes: assertEmbeds });
+  assertServed(inference.ledger, { caller, customer: customerOf(body, context.request.headers) });
   const serve = () =>
     whileTokensCounted(
       context,

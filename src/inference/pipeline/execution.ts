@@ -22,6 +22,7 @@ import { expectedUse, holdCeiling } from "./hold/hold-ceiling.ts";
 import { AbortScope } from "../upstream/abort-scope.ts";
 import type { ProviderKeys } from "../../byok/provider-keys.ts";
 import type { Admission } from "../../billing/ledger/hold-rule.ts";
+import { assertServed } from "../../billing/customers/customer-book.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import type { UncollectedCharges } from "../../billing/ledger/uncollected-charges.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
@@ -194,6 +195,7 @@ function openExecution(
   call: InferenceCall,
 ): Execution | Promise<Execution> {
   if (deps.chargesStall()) throw stallRefusal();
+  assertServed(deps.ledger, call);
   if (!deps.sessions.isShared) return planExecution(deps, call);
   const named = sessionOf(call);
   if (named === undefined) return planByPrefix(deps, call);

@@ -2,7 +2,7 @@ import type { CallToolResult, Client, Progress } from "@modelcontextprotocol/cli
 import type { CustomerShare } from "../../billing/budgets/budget.ts";
 import { countedSenders, countedTags } from "../../billing/budgets/counted-request.ts";
 import { shortageFacts } from "../../billing/budgets/refusal-facts.ts";
-import { noteShare, shareOfRequest } from "../../billing/customers/customer-book.ts";
+import { assertServed, noteShare, shareOfRequest } from "../../billing/customers/customer-book.ts";
 import type { NotReserved } from "../../billing/ledger/hold-rule.ts";
 import type { LedgerPort, PostedCharge } from "../../billing/ledger/ledger-port.ts";
 import {
@@ -235,6 +235,7 @@ export class ToolCalls {
       server: { priceNanoUsd },
     } = call;
     const { ledger } = this.options;
+    assertServed(ledger, { caller: payerOf(caller), customer: call.customer });
     const share = shareOf(ledger, call);
     const outcome = await ledger.reserve({
       holdId: generationId,

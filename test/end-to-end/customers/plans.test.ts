@@ -12,6 +12,12 @@ const costUsd = 0.000016;
 /** What each customer may use by the rule: three requests, each of which is held at 0.000023. */
 const ruleUsd = 0.00006;
 
+const freeProvider = (baseUrl: string) => ({
+  ...acme(baseUrl),
+  id: "free",
+  models: [{ id: "acme/small:free", pricing: { prompt: "0", completion: "0" } }],
+});
+
 describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
   let upstream: FaultUpstream;
   let workspaces: TwoWorkspaces;
@@ -19,7 +25,7 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
   beforeAll(async () => {
     upstream = await startFaultUpstream();
     workspaces = await startTwoWorkspaces(freshUrl, {
-      providers: [acme(upstream.baseUrl)],
+      providers: [acme(upstream.baseUrl), freeProvider(upstream.baseUrl)],
       customers: {
         rule: { limitNanoUsd: 60_000n, per: "month", markup: 0 },
         most: 1_000,
@@ -277,7 +283,10 @@ describe.each(engines)("plans of customers on %s", (_, freshUrl) => {
     expect(textAt(dora, "period_start")).toMatch(/-15T00:00:00.000Z$/);
     expect((await chat("dora")).status).toBe(200);
     await own("PATCH", "/customers/dora", { suspended: true });
-    expect((await chat("dora")).status).toBe(402);
+    for (const model of ["acme/large", "acme/small:free"]) {
+      const refused: unknown = await (await chat("dora", { model })).json();
+      expect([model, at(refused, "error.metadata.reason")]).toEqual([model, "customer_suspended"]);
+    }
     await own("PATCH", "/customers/dora", { suspended: false });
     expect((await chat("dora")).status).toBe(200);
     await own("PATCH", "/customers/dora", { plan: { type: "free", allowance: 0.00004 } });

@@ -3,7 +3,11 @@ import type { ProviderKeys } from "../../../byok/provider-keys.ts";
 import type { CustomerShare } from "../../../billing/budgets/budget.ts";
 import { countedSenders, countedTags } from "../../../billing/budgets/counted-request.ts";
 import { shortageFacts } from "../../../billing/budgets/refusal-facts.ts";
-import { noteShare, shareOfRequest } from "../../../billing/customers/customer-book.ts";
+import {
+  assertServed,
+  noteShare,
+  shareOfRequest,
+} from "../../../billing/customers/customer-book.ts";
 import type { NotReserved, TightHold } from "../../../billing/ledger/hold-rule.ts";
 import type { LedgerPort } from "../../../billing/ledger/ledger-port.ts";
 import {
@@ -153,6 +157,7 @@ const wholeOrNothing = (nano: bigint) => (): TightHold => ({
 
 async function hold({ ledger }: PassingDependencies, call: SentCall): Promise<void> {
   const { caller, generationId } = call;
+  assertServed(ledger, call);
   const { priceNano, byokNano } = pricesOf(call);
   const share = shareOf(ledger, call);
   const outcome = await ledger.reserve({
