@@ -137,6 +137,7 @@ export function childFields(
     }),
     limitReset:
       typeof body.limit === "number" || body.limit_reset ? wanted.limitReset : parent.limitReset,
+    includeByokInLimit: body.include_byok_in_limit ?? parent.includeByokInLimit,
     rateLimitPerMinute: bounded("rate_limit", {
       wanted: wanted.rateLimitPerMinute,
       parents: parent.rateLimitPerMinute,

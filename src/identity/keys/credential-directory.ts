@@ -159,7 +159,7 @@ export class CredentialDirectory {
     const grandparent = this.llmKeyById(parent?.parentKeyId ?? "");
     const caller = this.narrowed({
       kind: "llm-key",
-      key: keyOfRun(run, parent),
+      key: keyOfRun(run, parent, grandparent),
       workspace,
       run,
       ...(parent !== undefined && { parent }),

@@ -85,8 +85,11 @@ export function closureOf(run: Run, nowMs: number): RunClosure | undefined {
   return run.paused ? "paused" : undefined;
 }
 
-/** Returns the key of a run, with the rights of the key that its tree began with. */
-export const keyOfRun = (run: Run, root: LlmKey | undefined): LlmKey => ({
+/**
+ * Returns the key of a run, with the rights of the key that its tree began with. It counts own
+ * provider keys where that key or the one above it does.
+ */
+export const keyOfRun = (run: Run, root?: LlmKey, aboveRoot?: LlmKey): LlmKey => ({
   id: run.id,
   hash: run.hash,
   workspaceId: run.workspaceId,
@@ -98,7 +101,7 @@ export const keyOfRun = (run: Run, root: LlmKey | undefined): LlmKey => ({
   disabled: false,
   limitNanoUsd: run.limitNano,
   limitReset: "monthly",
-  includeByokInLimit: root?.includeByokInLimit ?? false,
+  includeByokInLimit: [root, aboveRoot].some((key) => key?.includeByokInLimit === true),
   rateLimitPerMinute: null,
   tokensPerMinute: null,
   allowedModels: root?.allowedModels ?? null,

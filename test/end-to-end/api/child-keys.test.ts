@@ -63,6 +63,7 @@ describe.each(engines)("child keys on %s", (_, freshUrl) => {
     const bounds = {
       limit: 5,
       limit_reset: "weekly",
+      include_byok_in_limit: true,
       rate_limit: 30,
       tpm: 1_000,
       expires_at: expiry,

@@ -319,11 +319,18 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
       api_key: "sk-of-the-workspace",
       label: "own",
     });
-    const run = await open(textAt(made, "key"), { limit: 0.5 });
+    const child: unknown = await (
+      await workspaces.as(textAt(made, "key"))("POST", "/key/children", {
+        name: "child",
+        include_byok_in_limit: false,
+      })
+    ).json();
+    const run = await open(textAt(child, "key"), { limit: 0.5 });
     const inner = await open(run.secret, { limit: 0.2 });
     for (const { secret } of [run, inner]) await chat(secret);
     expect(await usage()).toEqual([0, 2 * chargeUsd, 0.5]);
-    await workspaces.as(textAt(made, "key"))("PATCH", `/runs/${run.id}`, { status: "ended" });
+    expect(at(await show(inner.secret, "self"), "remaining")).toBe(0.199984);
+    await workspaces.as(textAt(child, "key"))("PATCH", `/runs/${run.id}`, { status: "ended" });
     const settled = [0, 2 * chargeUsd, 1 - 2 * chargeUsd];
     expect(await usage()).toEqual(settled);
     await workspaces.restart();
