@@ -104,7 +104,7 @@ async function writeFile(
     tooLarge: () => new Error("the results of a batch are too large"),
   });
   if (object.bytes === 0) {
-    await objects.remove(object.name);
+    await objects.discard(object.name);
     return;
   }
   const { outputExpiresSeconds: seconds } = batch;

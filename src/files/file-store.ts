@@ -183,7 +183,7 @@ export class FileStore {
         await transaction.insertInto("files").values(row).execute();
       });
     } catch (error) {
-      await this.objects.remove(object.name);
+      await this.objects.discard(object.name);
       if (error instanceof NotAddedError) return undefined;
       throw error;
     }
@@ -241,7 +241,8 @@ export class FileStore {
       .returningAll()
       .executeTakeFirst();
     if (row === undefined) return undefined;
-    await this.purge(id);
+    // Bytes that cannot be deleted now are deleted by the sweep.
+    await this.purge(id).catch(this.objects.onError);
     this.onDeleted();
     return isLive(row, this.clock.nowMs()) ? recordOf(row) : undefined;
   }

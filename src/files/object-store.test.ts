@@ -31,7 +31,8 @@ const vault = {
 };
 
 const bucket = new DirectoryBucket(directory);
-const objects = new ObjectStore({ bucket, vault });
+const refusals: unknown[] = [];
+const objects = new ObjectStore({ bucket, vault, onError: (error) => refusals.push(error) });
 
 const contentOf = (bytes: number): Buffer =>
   Buffer.from(Uint8Array.from({ length: bytes }, (_, index) => (index * 31) % 251));
@@ -152,6 +153,8 @@ describe("an object", () => {
     expect(objects.unclaimed.has(object.name)).toBe(true);
     const remove = spyOn(bucket, "remove").mockRejectedValue(new Error("the bucket is away"));
     await expect(objects.remove(object.name)).rejects.toThrow("the bucket is away");
+    await objects.discard(object.name);
+    expect(refusals).toEqual([new Error("the bucket is away")]);
     remove.mockRestore();
     expect(objects.unclaimed.has(object.name)).toBe(false);
     await objects.remove(object.name);

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 import type { Bucket, BucketObject } from "./bucket.ts";
 import {
@@ -46,12 +47,19 @@ interface ObjectLimit {
 export class ObjectStore {
   /** Names of objects that this process writes, or has written without a row so far. */
   readonly unclaimed = new Set<string>();
+  /** Receives the errors of deletions that are left to the sweep. */
+  readonly onError: (error: unknown) => void;
   private readonly bucket: Bucket;
   private readonly vault: ObjectVault;
 
-  constructor({ bucket, vault }: { bucket: Bucket; vault: ObjectVault }) {
+  constructor({
+    bucket,
+    vault,
+    onError,
+  }: { bucket: Bucket; vault: ObjectVault; onError(error: unknown): void }) {
     this.bucket = bucket;
     this.vault = vault;
+    this.onError = onError;
   }
 
   /** What operators see of the place of all objects. */
@@ -61,7 +69,8 @@ export class ObjectStore {
 
   /**
    * Writes content as it comes. Resolves when it is durable; the caller then claims it with a row,
-   * or discards it. Rejects with the error of `pieces`, or that of the limit, and leaves nothing.
+   * or discards it. Rejects with the error of `pieces`, that of the limit, or `service_unavailable`
+   * where the bucket refuses, and leaves nothing.
    */
   async write(
     workspaceId: string,
@@ -79,7 +88,7 @@ export class ObjectStore {
       await this.bucket.write(name, sealObject(key, counted));
     } catch (error) {
       this.unclaimed.delete(name);
-      throw error;
+      throw error === counted.failure ? error : this.unavailable(error);
     }
     return { name, workspaceId, sealedKey, bytes: counted.bytes };
   }
@@ -89,18 +98,48 @@ export class ObjectStore {
     this.unclaimed.delete(name);
   }
 
-  /** Reads a range of the content, all of it unless one is named. */
+  /**
+   * Reads a range of the content, all of it unless one is named. Throws `service_unavailable` where
+   * the bucket refuses.
+   */
   async *read(
     object: StoredObject,
     range: ByteRange = { from: 0, to: object.bytes },
   ): AsyncGenerator<Uint8Array> {
     await this.vault.learn(object.workspaceId);
     const key = objectKey(this.vault.openRecord(placeOf(object), object.sealedKey));
-    const stored = this.bucket.read(object.name, storedRange(range, object.bytes));
+    const stored = this.stored(object.name, storedRange(range, object.bytes));
     yield* openObject(key, { stored, range, contentBytes: object.bytes });
   }
 
-  /** Deletes an object; one that the bucket does not delete now is left to the sweep. */
+  private async *stored(name: string, range: ByteRange): AsyncGenerator<Uint8Array> {
+    try {
+      yield* this.bucket.read(name, range);
+    } catch (error) {
+      throw this.unavailable(error);
+    }
+  }
+
+  private unavailable(cause: unknown): GatewayError {
+    const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
+    return new GatewayError(
+      "service_unavailable",
+      "The storage of files does not answer as it should. Send the request again shortly.",
+      {
+        cause,
+        retryAfterSeconds: 5,
+        metadata: { reason: "file_storage" },
+        detail: `${this.bucket.place}: ${String(code ?? message)}`,
+      },
+    );
+  }
+
+  /** Deletes an object that is not needed. One that the bucket does not delete now is left to the sweep. */
+  discard(name: string): Promise<void> {
+    return this.remove(name).catch(this.onError);
+  }
+
+  /** Deletes an object. Rejects with the error of the bucket. */
   async remove(name: string): Promise<void> {
     try {
       await this.bucket.remove(name);
@@ -121,6 +160,8 @@ export class ObjectStore {
 /** Passes pieces on, counts their bytes, and throws beyond the limit. */
 class CountedPieces implements AsyncIterable<Uint8Array> {
   bytes = 0;
+  /** What the pieces, or the limit, ended with. */
+  failure: unknown;
   private readonly pieces: AsyncIterable<Uint8Array>;
   private readonly limit: ObjectLimit;
 
@@ -130,10 +171,15 @@ class CountedPieces implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    for await (const piece of this.pieces) {
-      this.bytes += piece.byteLength;
-      if (this.bytes > this.limit.bytesMax) throw this.limit.tooLarge();
-      yield piece;
+    try {
+      for await (const piece of this.pieces) {
+        this.bytes += piece.byteLength;
+        if (this.bytes > this.limit.bytesMax) throw this.limit.tooLarge();
+        yield piece;
+      }
+    } catch (error) {
+      this.failure = error;
+      throw error;
     }
   }
 }

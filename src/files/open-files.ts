@@ -57,7 +57,12 @@ export async function openFiles(
   { place, quotaBytesOf }: FileSettings,
   { database, vault, clock, logger, isLeader, copies, onSweep }: FileParts,
 ): Promise<Files> {
-  const objects = new ObjectStore({ bucket: await openBucket(place), vault });
+  const objects = new ObjectStore({
+    bucket: await openBucket(place),
+    vault,
+    onError: (error) =>
+      logger.error({ err: error }, "a file could not be deleted from its storage"),
+  });
   const onDeleted = () => void copies?.sweep();
   const store = new FileStore({ database, objects, clock, onDeleted });
   const uploads = new UploadStore({ database, objects, files: store, clock });

@@ -146,14 +146,14 @@ export class UploadStore {
       return "ok";
     });
     const added = await adding.catch(async (error: unknown) => {
-      await this.objects.remove(object.name);
+      await this.objects.discard(object.name);
       throw error;
     });
     if (added === "ok") {
       this.objects.claimed(object);
       return { id: partId };
     }
-    await this.objects.remove(object.name);
+    await this.objects.discard(object.name);
     return { reason: added };
   }
 
@@ -186,7 +186,7 @@ export class UploadStore {
       return { ok: false, reason: "not_pending" };
     }
     if (md5 !== undefined && hash.digest("hex") !== md5.toLowerCase()) {
-      await this.objects.remove(object.name);
+      await this.objects.discard(object.name);
       return { ok: false, reason: "wrong_md5" };
     }
     let reason: "not_pending" | "quota" = "quota";
@@ -262,7 +262,7 @@ export class UploadStore {
   }
 
   private async remove(parts: readonly StoredObject[]): Promise<void> {
-    for (const { name } of parts) await this.objects.remove(name);
+    for (const { name } of parts) await this.objects.discard(name);
   }
 }
 

@@ -129,7 +129,7 @@ export const createMessageBatch = defineEndpoint<BatchDependencies, undefined, {
         },
       );
     } finally {
-      if (!isMade) await files.objects.remove(received.object.name);
+      if (!isMade) await files.objects.discard(received.object.name);
     }
   },
 });

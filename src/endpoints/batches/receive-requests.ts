@@ -123,7 +123,7 @@ export async function receiveRequests(
     const fingerprint = isRepeatable ? hasher.digest("hex") : "";
     return { object, count: entries.count, rest, fingerprint, quotaBytes };
   } catch (error) {
-    await files.objects.remove(object.name);
+    await files.objects.discard(object.name);
     throw error;
   }
 }

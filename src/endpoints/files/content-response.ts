@@ -30,12 +30,14 @@ function rangeOf(header: string | null, bytes: number): ByteRange | "unsatisfiab
   return from >= bytes ? "unsatisfiable" : { from, to };
 }
 
-/** Reads a content as the client takes it. */
-function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+/** Reads a content as the client takes it. Throws where its storage does not begin to send it. */
+async function streamOf(pieces: AsyncIterable<Uint8Array>): Promise<ReadableStream<Uint8Array>> {
   const iterator = pieces[Symbol.asyncIterator]();
+  let first: IteratorResult<Uint8Array> | undefined = await iterator.next();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await iterator.next();
+      const { done, value } = first ?? (await iterator.next());
+      first = undefined;
       if (done) controller.close();
       else if (value.byteLength > 0) controller.enqueue(value);
       else await this.pull?.(controller);
@@ -56,10 +58,10 @@ export const rangeAnswers = {
  * Returns the content of a file as a download, or the range that was asked for. Browsers neither
  * show it nor run what is in it.
  */
-export function contentResponse(
+export async function contentResponse(
   { request, headers }: Pick<RequestContext, "request" | "headers">,
   { store, file }: { store: FileStore; file: FileRecord },
-): Response {
+): Promise<Response> {
   const { bytes, name } = file.object;
   const etag = `"${name}"`;
   // A client that has the beginning of another content is sent the whole (RFC 9110, 13.1.5).
@@ -74,7 +76,7 @@ export function contentResponse(
       headers: { ...shared, "content-range": `bytes */${bytes}` },
     });
   const { from, to } = range ?? { from: 0, to: bytes };
-  return new Response(isHead ? null : streamOf(store.read(file, { from, to })), {
+  return new Response(isHead ? null : await streamOf(store.read(file, { from, to })), {
     status: range === undefined ? 200 : 206,
     headers: {
       ...shared,

@@ -133,7 +133,7 @@ async function keepFile(
     const added = await files.store.add(object, facts, { bytesMax: quotaBytes });
     if (added !== undefined) return added;
   } catch (error) {
-    await files.objects.remove(object.name);
+    await files.objects.discard(object.name);
     throw error;
   }
   const usedBytes = await files.store.bytesOf(object.workspaceId);

@@ -79,7 +79,7 @@ export async function receiveForm(
     if (file === undefined) throw missingFile(field);
     return { fields, file, quotaBytes };
   } catch (error) {
-    if (file !== undefined) await files.objects.remove(file.object.name);
+    if (file !== undefined) await files.objects.discard(file.object.name);
     throw error instanceof GatewayError &&
       error.code === "content_too_large" &&
       freeBytes < bytesMax

@@ -1,6 +1,6 @@
 import Anthropic, { toFile as toAnthropicFile } from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
@@ -382,4 +382,29 @@ describe("refusals", () => {
     });
     await privacy(false);
   });
+});
+
+/** Runs work while the directory of the files is no directory. */
+async function withoutStorage(work: () => Promise<void>): Promise<void> {
+  renameSync(directory, `${directory}-away`);
+  writeFileSync(directory, "");
+  await work().finally(() => {
+    rmSync(directory);
+    renameSync(`${directory}-away`, directory);
+  });
+}
+
+test("storage that does not answer is a 503 to send again, and a file is deleted without it", async () => {
+  const away = {
+    status: 503,
+    code: "service_unavailable",
+    error: { metadata: { reason: "file_storage" } },
+  };
+  const kept = await upload("kept");
+  await withoutStorage(async () => {
+    expect(await errorOf(upload("more"))).toMatchObject(away);
+    expect(await errorOf(openai.files.content(kept.id))).toMatchObject(away);
+    expect(await openai.files.delete(kept.id)).toMatchObject({ deleted: true });
+  });
+  expect(await errorOf(openai.files.retrieve(kept.id))).toMatchObject({ status: 404 });
 });
