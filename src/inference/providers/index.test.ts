@@ -226,6 +226,7 @@ describe("dialects of models that deviate from their provider's chat dialect", (
     ["azure", "deepseek-v4-pro", undefined],
     ["amazon-bedrock", "global.anthropic.claude-opus-4-8", "anthropic-messages"],
     ["amazon-bedrock", "openai.gpt-oss-120b-1:0", undefined],
+    ["amazon-bedrock", "global.openai.gpt-6-astra", "openai-responses"],
     ["amazon-bedrock", "us.meta.llama4-scout-17b-instruct-v1:0", "amazon-converse"],
     ["amazon-bedrock", "us.amazon.nova-2-lite-v1:0", "amazon-converse"],
     ["amazon-bedrock", "amazon.nova-2-sonic-v1:0", "none"],

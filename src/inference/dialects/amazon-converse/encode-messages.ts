@@ -71,6 +71,9 @@ class TurnEncoder {
   private readonly blocks: BlockEncoder;
   private readonly turns: Turn[] = [];
   private readonly model: string;
+  /** Images of results that the model sees beside them alone, behind the last of these. */
+  private attachments: JsonObject[] = [];
+  private imageCount = 0;
 
   constructor(state: EncodeState) {
     this.blocks = new BlockEncoder(state);
@@ -78,6 +81,7 @@ class TurnEncoder {
   }
 
   add(message: Message, place: EncodePlace): void {
+    if (message.role !== "tool") this.attach();
     switch (message.role) {
       case "tool":
         this.push({ role: "user", content: this.result(message, place) });
@@ -98,6 +102,7 @@ class TurnEncoder {
    * white space.
    */
   finish(): JsonObject[] {
+    this.attach();
     const { turns } = this;
     const last = turns.at(-1);
     const block = last?.content.at(-1);
@@ -130,7 +135,9 @@ class TurnEncoder {
     );
     // Cache points are placed beside results, not in them.
     const points = blocks.filter((block) => "cachePoint" in block);
-    const said = blocks.filter((block) => !points.includes(block));
+    const said = blocks
+      .filter((block) => !points.includes(block))
+      .map((block) => ("image" in block ? this.resultImage(block, message) : block));
     const isFailed = message.isError === true;
     const hasStatus = readsStatus.test(this.model);
     const content = isFailed && !hasStatus ? [{ text: "Error:" }, ...said] : said;
@@ -145,7 +152,27 @@ class TurnEncoder {
       ...(message.cache === undefined ? points.slice(-1) : cachePoint(message.cache)),
     ];
   }
+
+  /** Returns an image of a result, or a note of it where the image has to stand beside the result. */
+  private resultImage(image: JsonObject, { toolCallId }: ToolMessage): JsonObject {
+    if (seesResults.test(this.model)) return image;
+    this.imageCount += 1;
+    const name = `image ${this.imageCount}`;
+    this.attachments.push({ text: `[${name}, from the result of tool call ${toolCallId}]` }, image);
+    return { text: `[${name} attached below]` };
+  }
+
+  private attach(): void {
+    this.push({ role: "user", content: this.attachments });
+    this.attachments = [];
+  }
 }
+
+/**
+ * Models that take images within results; others answer 400 and take them beside these. Sources:
+ * anomalyco/opencode#49443, #50272 (2026-09).
+ */
+const seesResults = /claude|nova|llama-?4/;
 
 /**
  * Models that answer 400 to calls and results beside texts. Sources:

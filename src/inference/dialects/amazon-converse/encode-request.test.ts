@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { chatRequest } from "../../../../test/support/canonical-arbitraries.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { UserPart } from "../../canonical/message.ts";
+import type { ImagePart, Message, UserPart } from "../../canonical/message.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
 import type { EncodeRequestOptions } from "../dialect.ts";
 import { asObject } from "../shared/wire-fields.ts";
@@ -348,6 +348,49 @@ describe("tools", () => {
       { role: "assistant", content: [{ text: "Done." }] },
       { role: "user", content: [{ text: "And?" }] },
     ]);
+  });
+
+  test("puts pictures of results behind them where the model takes none within", () => {
+    const picture = (data: string): ImagePart => ({
+      type: "image",
+      source: { type: "base64", mediaType: "image/png", data },
+    });
+    const calls = ["a", "b"].map(
+      (id) => ({ type: "tool-call", kind: "function", id, name: "f", arguments: "{}" }) as const,
+    );
+    const messages: Message[] = [
+      { role: "user", parts: [{ type: "text", text: "Go." }] },
+      { role: "assistant", parts: calls },
+      { role: "tool", toolCallId: "a", parts: [{ type: "text", text: "Shot:" }, picture("AA")] },
+      { role: "tool", toolCallId: "b", parts: [picture("AB")] },
+      { role: "user", parts: [{ type: "text", text: "And?" }] },
+    ];
+    const sent = (upstreamModel: string) =>
+      (encode({ messages, tools: [tool] }, { upstreamModel }).body.messages as object[])[2];
+    const image = (bytes: string) => ({ image: { format: "png", source: { bytes } } });
+    const result = (toolUseId: string, ...content: object[]) => ({
+      toolResult: { toolUseId, content },
+    });
+    expect(sent("global.openai.gpt-6-astra")).toEqual({
+      role: "user",
+      content: [
+        result("a", { text: "Shot:" }, { text: "[image 1 attached below]" }),
+        result("b", { text: "[image 2 attached below]" }),
+        { text: "[image 1, from the result of tool call a]" },
+        image("AA"),
+        { text: "[image 2, from the result of tool call b]" },
+        image("AB"),
+        { text: "And?" },
+      ],
+    });
+    expect(sent(nova)).toEqual({
+      role: "user",
+      content: [
+        result("a", { text: "Shot:" }, image("AA")),
+        result("b", image("AB")),
+        { text: "And?" },
+      ],
+    });
   });
 
   test("puts the results of one turn in one message, with the status of failed ones", () => {

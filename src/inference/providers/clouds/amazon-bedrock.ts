@@ -31,7 +31,7 @@ export const amazonBedrock = {
   // either.
   deviatingModels: [
     { match: /anthropic\.claude/, dialect: "anthropic-messages" },
-    { match: /^openai\.gpt-5|^xai\./, dialect: "openai-responses" },
+    { match: /(?:^|\.)(?:openai\.gpt-[5-9]|xai\.)/, dialect: "openai-responses" },
     { match: /amazon\.nova-(?:2-)?(?:sonic|canvas|reel)/, dialect: "none" },
     {
       match: /amazon\.nova|meta\.llama|ai21\.|cohere\.command|writer\.|deepseek\.r1|pixtral/,

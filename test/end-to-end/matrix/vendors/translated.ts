@@ -44,6 +44,13 @@ const cutCalls = {
   tools: [chatTool()],
 };
 const strayResult = { messages: [{ role: "user", content: "Hi" }, chatResult()] };
+/** A conversation with a picture in a result. */
+const seen = chatHistory({
+  result: {
+    ...chatResult(),
+    content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBO" } }],
+  },
+});
 const toolless = { ...chatHistory(), tools: undefined };
 const twins = ask({ tools: [chatTool(), chatTool({ description: "Looks it up elsewhere." })] });
 const searching = ask({ tools: [chatTool()], web_search_options: {} });
@@ -168,6 +175,7 @@ export const translated: Readonly<Record<string, Fields>> = {
   "amazon-bedrock/texts-beside-results": chatHistory({}, { role: "user", content: "And?" }),
   "amazon-bedrock/texts-beside-calls": chatHistory({ call: chatCall({ content: "Wait." }) }),
   "amazon-bedrock/result-status": cutCalls,
+  "amazon-bedrock/image-in-a-result": seen,
   "amazon-bedrock/call-id": oddCalls,
   "amazon-bedrock/tool-name": ask({ tools: [chatTool({ name: "look.up" })] }),
   "amazon-bedrock/empty-description": ask({ tools: [chatTool({ description: "" })] }),
@@ -244,12 +252,7 @@ export const translated: Readonly<Record<string, Fields>> = {
     ],
   },
   "google/results-per-turn": cutCalls,
-  "google/media-in-results": chatHistory({
-    result: {
-      ...chatResult(),
-      content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBO" } }],
-    },
-  }),
+  "google/media-in-results": seen,
   "google/call-after-user": chatHistory({}, { role: "user", content: "And tomorrow?" }),
   "google/thought-signature": chatHistory(),
   "google/function-name": ask({ tools: [chatTool({ name: "9lives" })] }),

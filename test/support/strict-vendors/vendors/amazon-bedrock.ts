@@ -21,6 +21,7 @@ const envelope = ({ message }: { message: string }): Fields => ({ message });
 const claude = /anthropic\.claude/;
 const nova = "us.amazon.nova-pro-v1:0";
 const llama = "us.meta.llama3-3-70b-instruct-v1:0";
+const pixtral = "us.mistral.pixtral-large-2502-v1:0";
 const sonnet = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 const thinkingOf = ({ body }: VendorRequest): Fields =>
@@ -107,6 +108,24 @@ export const amazonBedrockRules: readonly VendorRule[] = rulesOf(
       source:
         "docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultBlock.html (2026-11)",
       violates: { model: llama, body: converseHistory("tooluse_1", [], [], { status: "error" }) },
+    },
+    {
+      id: "image-in-a-result",
+      models: /^(?!.*(?:claude|nova|llama4))/,
+      when: someTurn((turn) =>
+        resultsOf(turn).some(({ content }) =>
+          listOf(content).some(({ image }) => image !== undefined),
+        ),
+      ),
+      says: "This model doesn't support the image field for user messages. Remove image and try again.",
+      source:
+        "github.com/anomalyco/opencode/issues/49443, anomalyco/opencode/pull/50272 (2026-09-21)",
+      violates: {
+        model: pixtral,
+        body: converseHistory("tooluse_1", [], [], {
+          content: [{ image: { format: "png", source: { bytes: "iVBO" } } }],
+        }),
+      },
     },
     {
       id: "call-id",
