@@ -42,7 +42,7 @@ const pricingSchema = lazily(() =>
     .describe("Prices at the provider; 0 where the provider bills the caller's own key."),
 );
 
-/** Source: npm @openrouter/sdk 1.3.19, `PublicEndpoint`. */
+/** Source: npm @openrouter/sdk 1.3.19 and PyPI openrouter 1.3.84, `PublicEndpoint`. */
 const endpointSchema = lazily(() =>
   z.object({
     name: z.string().describe("Name of the provider, and the model."),
@@ -60,6 +60,9 @@ const endpointSchema = lazily(() =>
       .describe("Whether each form of `tool_choice` is accepted."),
     supports_implicit_caching: z.boolean().describe("Whether reads from a cache have a price."),
     supports_voice_cloning: z.literal(false).describe("Always false."),
+    supports_diarization: z.literal(false).describe("Always false."),
+    native_tools: z.record(z.string(), z.never()).describe("Always empty."),
+    service_tier: z.null().describe("Always null: a request asks for the tier."),
     status: z.int().describe("0, or -1 while routing avoids the provider as an outage."),
     uptime_last_5m: z.number().nullable().describe("Percent of attempts that were answered."),
     uptime_last_30m: z.null().describe("Always null; see GET /models/{owner}/{model}/uptime."),
@@ -137,6 +140,9 @@ function endpointOf(services: Services, each: ModelRoute) {
     supports_tool_choice: { auto: choice, none: choice, required: choice, function: choice },
     supports_implicit_caching: route.price?.base.cacheReadTokens !== undefined,
     supports_voice_cloning: false,
+    supports_diarization: false,
+    native_tools: {},
+    service_tier: null,
     status: status === "down" ? -1 : 0,
     uptime_last_5m: error_rate === null ? null : 100 - error_rate * 100,
     uptime_last_30m: null,

@@ -13,10 +13,14 @@ import os
 from openrouter import OpenRouter
 client = OpenRouter(api_key=os.environ["KEY"], server_url=os.environ["SERVER"])
 print(client.api_keys.get_current_key_metadata().data.model_dump_json())
+print(client.endpoints.list(author="sandbox", slug="chat:free").data.model_dump_json())
 `;
 
-/** Returns the current key as OpenRouter's Python SDK reads it; it throws where a field is missing. */
-async function currentKey(server: string, key: string): Promise<unknown> {
+/**
+ * Returns the current key and a model's endpoints as OpenRouter's Python SDK reads them; it throws
+ * where a field is missing.
+ */
+async function readBySdk(server: string, key: string): Promise<unknown[]> {
   const child = Bun.spawn(["python3", "-W", "ignore", "-c", script], {
     stdout: "pipe",
     stderr: "pipe",
@@ -33,14 +37,17 @@ async function currentKey(server: string, key: string): Promise<unknown> {
     new Response(child.stderr).text(),
   ]);
   expect(failure).toBe("");
-  return JSON.parse(shown);
+  return shown
+    .trimEnd()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line));
 }
 
 // Installed by scripts/install-test-clients.mjs.
 test.skipIf(!isInstalled)(
-  "OpenRouter's Python SDK reads the current key",
+  "OpenRouter's Python SDK reads the current key and the endpoints of a model",
   async () => {
-    const gateway = await startGateway();
+    const gateway = await startGateway({ sandbox: true });
     const create = async (path: string, body: unknown): Promise<unknown> =>
       (
         await gateway.post(path, body, {
@@ -54,7 +61,11 @@ test.skipIf(!isInstalled)(
     // Others' spending is none of the key's business.
     await create("/budgets", { name: "all", scope: "workspace", action: "block", limit: 1 });
     const secret = textAt(made, "key");
-    const shown = await currentKey(gateway.baseUrl, secret);
+    const [shown, listed] = await readBySdk(gateway.baseUrl, secret);
+    expect(listed).toMatchObject({
+      id: "sandbox/chat:free",
+      endpoints: [{ tag: "sandbox", native_tools: {}, pricing: { prompt: "0" } }],
+    });
     const bound = { spend_usd: 0, include_byok: false, guardrail_id: null };
     const budgetBound = {
       ...bound,
