@@ -48,4 +48,23 @@ describe("what vendors refuse", () => {
       expect(upstream.refusals[0]?.rules).toContain(name);
     },
   );
+
+  test("Anthropic's joins consecutive turns of a side before calls and results are paired", () => {
+    const use = (id: string) => [{ type: "tool_use", id, name: "look_up", input: {} }];
+    const result = (id: string) => [{ type: "tool_result", tool_use_id: id, content: "21" }];
+    const [assistant, user] = ["assistant", "user"];
+    const body = {
+      max_tokens: 900,
+      tools: [{ name: "look_up", input_schema: { type: "object" } }],
+      messages: [
+        { role: user, content: "Hi" },
+        { role: assistant, content: use("toolu_1") },
+        { role: assistant, content: use("toolu_2") },
+        { role: user, content: result("toolu_1") },
+        { role: user, content: result("toolu_2") },
+      ],
+    };
+    const request = { endpoint: "messages", model: "claude-sonnet-4-5", body } as const;
+    expect(refusalsOf("anthropic", request).map(nameOf)).toEqual([]);
+  });
 });

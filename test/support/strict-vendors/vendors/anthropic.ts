@@ -42,6 +42,22 @@ const uses = (turn: Fields | undefined): Fields[] =>
 const results = (turn: Fields | undefined): Fields[] =>
   blocksOf(turn ?? {}).filter(({ type }) => type === "tool_result");
 
+/**
+ * Returns whether any turn meets a condition, with consecutive ones of a side joined, as Anthropic
+ * joins them (@anthropic-ai/sdk 1.11, `messages` of `MessageCreateParams`).
+ */
+const someJoinedTurn =
+  (condition: (turn: Fields, index: number, turns: readonly Fields[]) => boolean) =>
+  (request: VendorRequest): boolean => {
+    const joined: { role: unknown; content: Fields[] }[] = [];
+    for (const turn of turnsOf(request)) {
+      const last = joined.at(-1);
+      if (last !== undefined && last.role === turn["role"]) last.content.push(...blocksOf(turn));
+      else joined.push({ role: turn["role"], content: [...blocksOf(turn)] });
+    }
+    return joined.some(condition);
+  };
+
 const thinkingDocs = "platform.claude.com/docs/en/build-with-claude/extended-thinking (2026-11)";
 const liveProbe = "github.com/workglow-dev/libs/pull/746 (2026-08-13)";
 const migration = "platform.claude.com/docs/en/api/migration-2026-10-21 (2026-10-21)";
@@ -330,7 +346,7 @@ const turnRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: env
   },
   {
     id: "calls-without-results",
-    when: someTurn((turn, index, turns) =>
+    when: someJoinedTurn((turn, index, turns) =>
       uses(turn).some(
         ({ id }) => !results(turns[index + 1]).some((result) => result["tool_use_id"] === id),
       ),
@@ -344,7 +360,7 @@ const turnRules = rulesOf({ vendor: "anthropic", endpoint: "messages", body: env
   },
   {
     id: "results-without-calls",
-    when: someTurn((turn, index, turns) =>
+    when: someJoinedTurn((turn, index, turns) =>
       results(turn).some(
         ({ tool_use_id: id }) => !uses(turns[index - 1]).some((use) => use["id"] === id),
       ),
