@@ -1,6 +1,6 @@
 import { isServable } from "../src/inference/pipeline/upstream-targets.ts";
 import type { ChatCall } from "../src/inference/pipeline/inference-call.ts";
-import { planCall, type PlanDependencies } from "../src/inference/pipeline/plan-call.ts";
+import { planCall, type PlanDependencies } from "../src/inference/pipeline/plan/plan-call.ts";
 import { HealthWindows } from "../src/inference/routing/health/health-windows.ts";
 import { ProviderStates } from "../src/insights/health/provider-states.ts";
 import { systemClock } from "../src/platform/kernel/clock.ts";

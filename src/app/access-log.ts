@@ -1,5 +1,6 @@
 import type { Caller } from "../identity/keys/caller.ts";
-import type { InferenceObserver, RequestTiming } from "../inference/pipeline/execution.ts";
+import type { InferenceObserver } from "../inference/pipeline/execution.ts";
+import type { RequestTiming } from "../inference/pipeline/served-answer.ts";
 import type { GenerationRecord } from "../insights/generation-record.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { usdText } from "../platform/kernel/money.ts";

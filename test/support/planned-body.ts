@@ -1,6 +1,7 @@
 import type { LlmKeyCaller } from "../../src/identity/keys/caller.ts";
 import { noPrivacy, type Privacy } from "../../src/identity/workspaces/privacy.ts";
-import { chatCall, type ChatCall } from "../../src/inference/pipeline/inference-call.ts";
+import { chatCall } from "../../src/inference/pipeline/chat-call.ts";
+import type { ChatCall } from "../../src/inference/pipeline/inference-call.ts";
 import { CallSignatures } from "../../src/inference/pipeline/stream/call-signatures.ts";
 import type { CatalogSnapshot } from "../../src/inference/catalog/model.ts";
 import { anthropicMessages } from "../../src/inference/dialects/anthropic-messages/index.ts";
@@ -13,7 +14,7 @@ import {
   trailOf,
   type PlanDependencies,
   type PlanTrail,
-} from "../../src/inference/pipeline/plan-call.ts";
+} from "../../src/inference/pipeline/plan/plan-call.ts";
 import { HealthWindows } from "../../src/inference/routing/health/health-windows.ts";
 import { StickySessions } from "../../src/inference/routing/sticky-sessions.ts";
 import { FakeClock } from "./fake-clock.ts";

@@ -4,7 +4,7 @@ import {
   type CatalogModel,
   type CatalogSnapshot,
 } from "../../src/inference/catalog/model.ts";
-import type { PlanTrail } from "../../src/inference/pipeline/plan-call.ts";
+import type { PlanTrail } from "../../src/inference/pipeline/plan/plan-call.ts";
 import {
   HealthWindows,
   type ProviderState,

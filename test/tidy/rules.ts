@@ -6,7 +6,7 @@ import { documentPaths } from "./document-paths.ts";
 import { endpointTable, testedEndpoints } from "./endpoint-table.ts";
 import { fileNames } from "./file-names.ts";
 import { ideasAFile } from "./ideas-a-file.ts";
-import { importCycles, roomCycles, typeCircles } from "./import-cycles.ts";
+import { importCycles, roomCycles } from "./import-cycles.ts";
 import { importExtensions } from "./import-extensions.ts";
 import { layerImports } from "./layer-imports.ts";
 import { noAny } from "./no-any.ts";
@@ -24,7 +24,6 @@ export const rules: readonly Rule[] = [
   layerImports,
   separateNeighbours,
   importCycles,
-  typeCircles,
   roomCycles,
   importExtensions,
   noDefaultExports,

@@ -12,7 +12,7 @@ import type {
   InferenceObserver,
 } from "../../inference/pipeline/execution.ts";
 import { CallSignatures } from "../../inference/pipeline/stream/call-signatures.ts";
-import type { ContentPort } from "../../inference/pipeline/keep-content.ts";
+import type { ContentPort } from "../../inference/pipeline/settlement/keep-content.ts";
 import { SealMemory } from "../../inference/pipeline/credentials/seal-memory.ts";
 import { OpenedRoutes } from "../../inference/pipeline/credentials/opened-routes.ts";
 import { KeepAliveTicker } from "../../inference/pipeline/stream/keep-alive-ticker.ts";

@@ -8,7 +8,7 @@ import { CredentialChoice } from "../../inference/pipeline/credentials/credentia
 import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
 import type { Candidate } from "../../inference/routing/candidate.ts";
 import { planRoute } from "../../inference/routing/plan-route.ts";
-import { withPrivacy } from "../../inference/pipeline/plan-call.ts";
+import { withPrivacy } from "../../inference/pipeline/plan/plan-call.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";

@@ -6,12 +6,8 @@ import type { Loss } from "../../inference/canonical/request.ts";
 import type { ShownAnswer } from "../../inference/dialects/shared/exchange.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
-import type {
-  ServedBytes,
-  ServedStream,
-  ServedWhole,
-  Served,
-} from "../../inference/pipeline/execution.ts";
+import type { ServedBytes, ServedStream } from "../../inference/pipeline/stream/open-stream.ts";
+import type { ServedWhole, Served, Settled } from "../../inference/pipeline/served-answer.ts";
 import {
   headerText,
   serverTimingText,
@@ -20,7 +16,6 @@ import {
   showsNoCost,
 } from "../../inference/pipeline/answer-metadata.ts";
 import type { BackgroundLine, InferenceCall } from "../../inference/pipeline/inference-call.ts";
-import type { Settled } from "../../inference/pipeline/settle.ts";
 import type { Candidate } from "../../inference/routing/candidate.ts";
 import { brandHeader, lowerBrandHeader } from "../../platform/kernel/brand.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";

@@ -5,9 +5,9 @@ import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { assertServed } from "../../billing/customers/customer-book.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { Reply } from "../../http/reply.ts";
-import { checkTrace, modelFor } from "../../inference/pipeline/plan-call.ts";
+import { checkTrace, modelFor } from "../../inference/pipeline/plan/plan-call.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
-import { recordCached } from "../../inference/pipeline/settle.ts";
+import { recordCached } from "../../inference/pipeline/settlement/records.ts";
 import {
   cacheKeyOf,
   readCachePolicy,

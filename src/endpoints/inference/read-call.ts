@@ -20,11 +20,8 @@ import type { ClientDialect } from "../../inference/dialects/dialect.ts";
 import type { PresetSettings } from "../../platform/kernel/models/preset-settings.ts";
 import { estimateInputTokens } from "../../inference/dialects/shared/requirements.ts";
 import { maxSessionIdLength } from "../../inference/dialects/shared/request-check.ts";
-import {
-  chatCall,
-  type CallOrigin,
-  type ChatCall,
-} from "../../inference/pipeline/inference-call.ts";
+import { chatCall } from "../../inference/pipeline/chat-call.ts";
+import type { CallOrigin, ChatCall } from "../../inference/pipeline/inference-call.ts";
 import type { Loss } from "../../inference/canonical/request.ts";
 import { brandHeader, brand } from "../../platform/kernel/brand.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";

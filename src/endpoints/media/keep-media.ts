@@ -1,11 +1,7 @@
 import type { InferenceDependencies } from "../../inference/pipeline/execution.ts";
-import type { InferenceCall } from "../../inference/pipeline/inference-call.ts";
-import {
-  keepContent,
-  keptSinceMs,
-  type KeptForm,
-  type KeptText,
-} from "../../inference/pipeline/keep-content.ts";
+import type { InferenceCall, KeptForm } from "../../inference/pipeline/inference-call.ts";
+import { keepContent, keptSinceMs } from "../../inference/pipeline/settlement/keep-content.ts";
+import type { KeptText } from "../../platform/kernel/json/text-keeper.ts";
 import type { MediaBody } from "./read-media.ts";
 
 type Keeping = Pick<InferenceDependencies, "contents" | "clock">;

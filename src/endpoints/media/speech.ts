@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { answerOnceFor } from "../../access/idempotent-answers.ts";
-import { eventStreamHeaders } from "../../http/reply.ts";
-import type { Answer } from "../../http/reply.ts";
+import { eventStreamHeaders, type Answer } from "../../http/reply.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { showsNoCost } from "../../inference/pipeline/answer-metadata.ts";
 import { executeBytes } from "../../inference/pipeline/execute.ts";
-import type { ServedBytes } from "../../inference/pipeline/execution.ts";
+import type { ServedBytes } from "../../inference/pipeline/stream/open-stream.ts";
 import { KeptSound } from "../../inference/surfaces/audio/kept-sound.ts";
-import { keptText } from "../../inference/pipeline/keep-content.ts";
+import { keptText } from "../../platform/kernel/json/text-keeper.ts";
 import { speechCall } from "../../inference/surfaces/audio/speech-call.ts";
 import {
   readSpeechRequest,

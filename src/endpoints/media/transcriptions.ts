@@ -7,7 +7,7 @@ import { execute } from "../../inference/pipeline/execute.ts";
 import { soundLength } from "../../inference/surfaces/audio/sound-length.ts";
 import { MediaRoom } from "../../inference/surfaces/media/media-room.ts";
 import { KeptFrames } from "../../inference/pipeline/stream/kept-frames.ts";
-import { keptText, type KeptText } from "../../inference/pipeline/keep-content.ts";
+import { keptText, type KeptText } from "../../platform/kernel/json/text-keeper.ts";
 import { transcriptionCall } from "../../inference/surfaces/audio/transcripts/transcriptions-call.ts";
 import {
   readTranscriptionRequest,

@@ -2,10 +2,11 @@ import type { AttemptRecord } from "../../insights/generation-record.ts";
 import { usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Loss } from "../canonical/request.ts";
 import type { InferenceCall } from "./inference-call.ts";
-import type { RequestTiming, Execution, ServedWhole } from "./execution.ts";
+import type { RequestTiming, ServedWhole, Settled } from "./served-answer.ts";
+import type { Execution } from "./execution.ts";
 import type { Candidate } from "../routing/candidate.ts";
-import type { Settled } from "./settle.ts";
 import { lowerBrandHeader } from "../../platform/kernel/brand.ts";
+import type { ModelFallback } from "../canonical/response.ts";
 
 /**
  * Returns the JSON text of the metadata object in a stream's final frame (contract:
@@ -125,9 +126,10 @@ type Failed = Pick<Execution, "requestedModel" | "viaRouter" | "failed" | "first
  * none where no provider was asked.
  */
 export function failedHeaders(
-  { deps, call, requestedModel, viaRouter, failed, firstSendMs }: Failed,
-  attempts: readonly AttemptRecord[],
+  execution: Failed,
+  attempts: readonly AttemptRecord[] = execution.failed.map(({ record }) => record),
 ): Record<string, string> {
+  const { deps, call, firstSendMs } = execution;
   const last = attempts.at(-1);
   if (last === undefined) return {};
   const timings = timingsOf({
@@ -136,20 +138,17 @@ export function failedHeaders(
     endMs: deps.clock.monotonicMs(),
     attempts,
   });
-  const reason =
-    failed.find(({ record }) => record.model === requestedModel)?.failure.reason ?? "not_attempted";
+  const fallback = fallbackOf(execution, attempts);
   return {
     [names.model]: headerText(last.model),
     [names.upstreamModel]: headerText(last.upstreamModel),
     [names.credentialSource]: last.credentialSource ?? "platform",
     [names.providerChain]: attempts.map(({ provider }) => provider).join("->"),
     "server-timing": serverTimingText(timings),
-    ...(last.model === requestedModel || viaRouter
-      ? {}
-      : {
-          [names.requestedModel]: headerText(requestedModel),
-          [names.fallbackReason]: reason,
-        }),
+    ...(fallback && {
+      [names.requestedModel]: headerText(fallback.requestedModel),
+      [names.fallbackReason]: fallback.reason,
+    }),
   };
 }
 
@@ -163,3 +162,24 @@ export const showsNoCost = ({
   candidate: { credential, route },
 }: Pick<ServedWhole, "settled" | "candidate">): boolean =>
   settled.free && (credential === undefined || route.price === undefined);
+
+/** Joins the losses of a request and of its answer in one list. */
+export const joinLosses = (
+  asked: readonly Loss[],
+  answered: readonly Loss[] | undefined,
+): readonly Loss[] =>
+  answered === undefined || answered.length === 0 ? asked : [...asked, ...answered];
+
+/**
+ * Returns the fallback that a client sees: only where the last attempt was at another model than the
+ * requested one.
+ */
+export function fallbackOf(
+  { requestedModel, viaRouter, failed }: Pick<Execution, "requestedModel" | "viaRouter" | "failed">,
+  attempts: readonly AttemptRecord[],
+): ModelFallback | undefined {
+  if (viaRouter || attempts.at(-1)?.model === requestedModel) return undefined;
+  const reason =
+    failed.find(({ record }) => record.model === requestedModel)?.failure.reason ?? "not_attempted";
+  return { requestedModel, reason, attempts };
+}

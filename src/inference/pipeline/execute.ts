@@ -8,22 +8,24 @@ import {
   sendTo,
   type Whole,
 } from "./attempt.ts";
+import { fallbackOf, joinLosses, failedHeaders } from "./answer-metadata.ts";
+import { noteSession, beginExecution } from "./begin-execution.ts";
 import {
-  fallbackOf,
-  joinLosses,
-  noteSession,
   adapterFor,
-  meteredOf,
-  windowTokensOf,
-  beginExecution,
-  type InferenceDependencies,
-  type Execution,
+  type AdaptedRequest,
+  adaptedAgain,
+  withoutKnownSeals,
+} from "./adapted-request.ts";
+import { windowTokensOf, type Candidate } from "../routing/candidate.ts";
+import type { InferenceDependencies, Execution } from "./execution.ts";
+import {
   type ServedBytes,
   type ServedStream,
-  type ServedWhole,
-  type AdaptedRequest,
-} from "./execution.ts";
-import { failedHeaders } from "./answer-metadata.ts";
+  asEventStream,
+  openBytes,
+  openStream,
+} from "./stream/open-stream.ts";
+import type { ServedWhole, Settled } from "./served-answer.ts";
 import {
   errorOfAttempts,
   type FailureContext,
@@ -31,21 +33,20 @@ import {
   withoutCredential,
 } from "./failure-error.ts";
 import type { InferenceCall, Adapter, RequestPieces } from "./inference-call.ts";
-import { asEventStream, openBytes, openStream } from "./stream/open-stream.ts";
-import { boundUsage } from "../canonical/answer-meter.ts";
+import { boundUsage, boundOrEstimated } from "../canonical/answer-meter.ts";
 import type { WholeAnswer } from "../dialects/shared/exchange.ts";
 import { exceptionFormOf } from "./adapt.ts";
-import { keepAnswer } from "./keep-content.ts";
+import { keepAnswer } from "./settlement/keep-content.ts";
 import {
   isHeldBack,
   noteKeyFailure,
   noteKeyServed,
   takeKey,
 } from "./credentials/provider-credentials.ts";
-import { adaptedAgain, withoutKnownSeals } from "./second-attempt.ts";
-import type { Candidate } from "../routing/candidate.ts";
-import { routingTrail } from "./plan-call.ts";
-import { recordFailed, settle, type Settled, type Settlement, withAnswer } from "./settle.ts";
+import { routingTrail } from "./plan/plan-call.ts";
+import { recordFailed } from "./settlement/records.ts";
+import { settle, withAnswer } from "./settlement/settle.ts";
+import type { Settlement } from "./settlement/settlement.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import type { AbortScope } from "../upstream/abort-scope.ts";
 import type { UpstreamResponse } from "../upstream/response-parser.ts";
@@ -140,10 +141,7 @@ function errorOfExecution(execution: Execution, charge?: FailureContext["charge"
     heldBack,
     call: { body },
   } = execution;
-  const headers = failedHeaders(
-    execution,
-    failed.map(({ record }) => record),
-  );
+  const headers = failedHeaders(execution);
   return errorOfAttempts(failed, { heldBack, body, headers, charge });
 }
 
@@ -240,10 +238,7 @@ async function leave(execution: Execution, candidate: Candidate): Promise<never>
     metered: { usage: { inputTokens, outputTokens: 0 }, estimated: true, clamped: false },
     attempts: failed.map(({ record }) => record),
   });
-  const headers = failedHeaders(
-    execution,
-    failed.map(({ record }) => record),
-  );
+  const headers = failedHeaders(execution);
   throw new GatewayError("client_closed_request", "The client closed the connection.", { headers });
 }
 
@@ -409,7 +404,11 @@ function endWhole(
     outputCap,
     answer,
     routing: routingTrail(execution),
-    metered: meteredOf(answer, { inputTokens: execution.inputTokens, windowTokens }),
+    metered: boundOrEstimated(answer.metered, {
+      inputTokens: execution.inputTokens,
+      windowTokens,
+      outputCharacters: answer.outputCharacters,
+    }),
     attempts: failed.length === 0 ? [record] : [...failed.map((attempt) => attempt.record), record],
     timing: {
       startedMs: call.startedMs,
@@ -439,7 +438,7 @@ function servedWhole(execution: Execution, ended: EndedWhole, settled: Settled):
     metered,
     timing,
     balanceAtAdmissionNano: execution.balanceAtAdmissionNano,
-    fallback: fallbackOf(execution, candidate, attempts),
+    fallback: fallbackOf(execution, attempts),
     sessionMoved: noteSession(execution, candidate),
   };
 }

@@ -10,12 +10,7 @@ import type { MeteredUsage } from "../canonical/response.ts";
 import { capFieldOf } from "../dialects/index.ts";
 import type { InferenceCall } from "./inference-call.ts";
 import { refusalOf } from "./credentials/provider-credentials.ts";
-
-/** An attempt that failed, with its judgement. */
-export interface FailedAttempt {
-  record: AttemptRecord;
-  failure: AttemptFailure;
-}
+import type { FailedAttempt } from "./execution.ts";
 
 const messages: Partial<Record<ErrorCode, string>> = {
   bad_request: "The provider refused the request as invalid",

@@ -5,9 +5,9 @@ import { callOn, planDependencies } from "../../../test/support/planned-body.ts"
 import type { ReserveRequest } from "../../billing/ledger/hold-rule.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { buildCatalog } from "../catalog/build-catalog.ts";
-import type { SessionPlace } from "../routing/sticky-sessions.ts";
-import { StickySessions } from "../routing/sticky-sessions.ts";
-import { beginExecution, type Execution, type InferenceDependencies } from "./execution.ts";
+import { type SessionPlace, StickySessions } from "../routing/sticky-sessions.ts";
+import { beginExecution } from "./begin-execution.ts";
+import type { Execution, InferenceDependencies } from "./execution.ts";
 import { noFacts } from "../../../test/support/no-facts.ts";
 
 const model = "acme/large";

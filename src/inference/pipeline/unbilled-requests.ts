@@ -1,18 +1,14 @@
 import { z } from "zod";
 import { sendTo, errorDetails, readWhole } from "./attempt.ts";
 import type { InferenceDependencies } from "./execution.ts";
-import {
-  chatRequirements,
-  type ChatCall,
-  type InferenceCall,
-  type ClientRequest,
-} from "./inference-call.ts";
+import { chatRequirements } from "./chat-call.ts";
+import type { ChatCall, InferenceCall, ClientRequest } from "./inference-call.ts";
 import type { InputCount } from "../dialects/dialect.ts";
 import type { DialectId } from "../canonical/dialect-id.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import { chatDialectOf, adapt } from "./adapt.ts";
-import { planCall } from "./plan-call.ts";
-import { withoutRemembered } from "./second-attempt.ts";
+import { planCall } from "./plan/plan-call.ts";
+import { withoutRemembered } from "./adapted-request.ts";
 import { type Candidate, comparablePrice } from "../routing/candidate.ts";
 import { AbortScope } from "../upstream/abort-scope.ts";
 import type { Probe, ProbeKey } from "../../byok/key-prober.ts";

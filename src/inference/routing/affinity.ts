@@ -60,3 +60,20 @@ export class Affinity {
     return this.prompt?.sealedBy();
   }
 }
+
+/** How a request names its session: by `session_id`, or by another name that clients send. */
+interface NamingRequest {
+  sessionId: string | undefined;
+  conversation?: Required<Pick<Session, "id" | "by">> | undefined;
+  caller: { workspace: { id: string } };
+}
+
+/** Returns the session that a request names; undefined where it names none. */
+export function namedSession({
+  sessionId,
+  conversation,
+  caller,
+}: NamingRequest): Session | undefined {
+  const { id, by } = conversation ?? { id: sessionId, by: "session_id" };
+  return id === undefined ? undefined : { workspaceId: caller.workspace.id, id, by };
+}

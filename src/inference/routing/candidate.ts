@@ -18,6 +18,7 @@ import type { HealthWindows, ProviderWindows } from "./health/health-windows.ts"
 import type { ProviderFilter } from "./provider-preferences.ts";
 import type { RequestNeeds } from "../canonical/request.ts";
 import type { Affinity } from "./affinity.ts";
+export type { PlannedCandidate };
 
 /** A way to serve a request: a model at a provider, with the reason for its place in the order. */
 export interface Candidate {
@@ -181,8 +182,6 @@ class PlannedCandidate implements Candidate {
   }
 }
 
-export type { PlannedCandidate };
-
 /** Returns a candidate for each route, for one request. */
 export const candidatesAt = (rows: readonly RouteRow[], requested: Requested): PlannedCandidate[] =>
   rows.map((row) => new PlannedCandidate(row, requested));
@@ -333,3 +332,13 @@ function isDeclared(declared: readonly string[] | undefined, parameter: string):
   const other = otherName[parameter];
   return other !== undefined && declared.includes(other);
 }
+
+/**
+ * The context window, in tokens, that is assumed where the catalog names none: that of the largest
+ * models.
+ */
+const windowTokensDefault = 2_000_000;
+
+/** Returns how many tokens a candidate can take in and generate in one request. */
+export const windowTokensOf = ({ route, model }: Pick<Candidate, "model" | "route">): number =>
+  route.contextLength || model.contextLength || windowTokensDefault;

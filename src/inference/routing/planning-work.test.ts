@@ -3,7 +3,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { largeCatalog, modelIdAt } from "../../../test/support/large-catalog.ts";
 import { callOn, planDependencies, type Body } from "../../../test/support/planned-body.ts";
 import type { CatalogModel, CatalogSnapshot, UpstreamRoute } from "../catalog/model.ts";
-import { planCall } from "../pipeline/plan-call.ts";
+import { planCall } from "../pipeline/plan/plan-call.ts";
 import { HealthWindows } from "./health/health-windows.ts";
 
 /** Models by id; planning must not go through all of them. */

@@ -1,4 +1,5 @@
 import { recordInsert } from "../../platform/storage/commit-queue.ts";
+import type { KeptText } from "../../platform/kernel/json/text-keeper.ts";
 
 /** Prompts and answers that are kept here, or wait for the archive. */
 export interface ContentTables {
@@ -19,13 +20,6 @@ export interface ContentTables {
     request: string;
     answer: string;
   };
-}
-
-/** A text, as far as it is kept. */
-export interface KeptText {
-  text: string;
-  /** Whether the text was longer. */
-  isCut: boolean;
 }
 
 /** The prompt and the answer of a request, in its client's dialect. */

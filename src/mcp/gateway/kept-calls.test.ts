@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { unlimitedKey } from "../../identity/keys/caller.ts";
 import type { Content } from "../../insights/archive/content-insert.ts";
-import { keptCharactersMax } from "../../insights/archive/text-keeper.ts";
+import { keptCharactersMax } from "../../platform/kernel/json/text-keeper.ts";
 import type { ToolCaller } from "../mcp-service.ts";
 import { keepCall } from "./kept-calls.ts";
 

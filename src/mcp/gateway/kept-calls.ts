@@ -1,7 +1,11 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { type LlmKeyCaller, routedCaller } from "../../identity/keys/caller.ts";
-import type { Content, KeptText } from "../../insights/archive/content-insert.ts";
-import { keptCharactersMax, keptText } from "../../insights/archive/text-keeper.ts";
+import type { Content } from "../../insights/archive/content-insert.ts";
+import {
+  type KeptText,
+  keptCharactersMax,
+  keptText,
+} from "../../platform/kernel/json/text-keeper.ts";
 import type { ToolCaller } from "../mcp-service.ts";
 import { cappedResult } from "./tool-result.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import { defineEndpoint } from "../../../access/define-endpoint.ts";
 import { lazily } from "../../../http/endpoint.ts";
-import { chatCall } from "../../../inference/pipeline/inference-call.ts";
+import { chatCall } from "../../../inference/pipeline/chat-call.ts";
 import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
 import { execute } from "../../../inference/pipeline/execute.ts";
 import {

@@ -12,8 +12,9 @@ import {
   responsesRequestSchema,
 } from "../../../inference/dialects/openai-responses/request-schema.ts";
 import { responseRecord } from "../../../inference/dialects/openai-responses/answer-fields.ts";
-import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
-import { tryOut } from "../../../inference/pipeline/execution.ts";
+import { chatCall } from "../../../inference/pipeline/chat-call.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import { tryOut } from "../../../inference/pipeline/begin-execution.ts";
 import type { SocketTurn } from "../../../inference/pipeline/provider-sockets/socket-turn.ts";
 import {
   keepResponse,

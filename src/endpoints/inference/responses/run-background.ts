@@ -1,5 +1,6 @@
 import { parseJsonObject } from "../../../http/bodies/read-body.ts";
-import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import { chatCall } from "../../../inference/pipeline/chat-call.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import type { InferenceDependencies } from "../../../inference/pipeline/execution.ts";
 import { encodeUsage } from "../../../inference/dialects/openai-responses/usage.ts";
 import type { RelayedStream } from "../../../inference/pipeline/stream/relayed-stream.ts";

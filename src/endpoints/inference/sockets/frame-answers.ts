@@ -5,7 +5,7 @@ import { responseRecord } from "../../../inference/dialects/openai-responses/ans
 import { eventFrame } from "../../../inference/dialects/openai-responses/errors.ts";
 import { beginsCall } from "../../../inference/dialects/openai-responses/items/steer-input.ts";
 import { encodeUsage } from "../../../inference/dialects/openai-responses/usage.ts";
-import { tryOut } from "../../../inference/pipeline/execution.ts";
+import { tryOut } from "../../../inference/pipeline/begin-execution.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import type { RelayedStream } from "../../../inference/pipeline/stream/relayed-stream.ts";
 import {

@@ -1,6 +1,6 @@
 import type { ClientDialect } from "../../../inference/dialects/dialect.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
-import { asksForNone } from "../../../inference/pipeline/keep-content.ts";
+import { asksForNone } from "../../../inference/pipeline/settlement/keep-content.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { GatewayTool, GatewayTools } from "./gateway-tools.ts";
 import { roundCall } from "./round-call.ts";

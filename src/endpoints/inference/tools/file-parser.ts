@@ -4,7 +4,7 @@ import { openaiChat } from "../../../inference/dialects/openai-chat/index.ts";
 import { openaiResponses } from "../../../inference/dialects/openai-responses/index.ts";
 import { isArchive } from "../../../documents/converter/converter-messages.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
-import { modelFor } from "../../../inference/pipeline/plan-call.ts";
+import { modelFor } from "../../../inference/pipeline/plan/plan-call.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { Wire } from "./dialogue-rounds.ts";

@@ -1,6 +1,7 @@
 import type { ClientDialect } from "../../../inference/dialects/dialect.ts";
 import { refuseRounds } from "../../../inference/pipeline/batches/batch-leg.ts";
-import { chatCall, type ChatCall } from "../../../inference/pipeline/inference-call.ts";
+import { chatCall } from "../../../inference/pipeline/chat-call.ts";
+import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { timeOrderedHex } from "../../../platform/kernel/ids.ts";
 import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 

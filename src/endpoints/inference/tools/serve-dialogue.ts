@@ -1,5 +1,6 @@
 import { execute } from "../../../inference/pipeline/execute.ts";
-import type { ServedStream, ServedWhole } from "../../../inference/pipeline/execution.ts";
+import type { ServedStream } from "../../../inference/pipeline/stream/open-stream.ts";
+import type { ServedWhole } from "../../../inference/pipeline/served-answer.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import type { RequestContext } from "../../../access/define-endpoint.ts";
 import type { Reply } from "../../../http/reply.ts";

@@ -1,7 +1,7 @@
 import type { CatalogModel } from "../../../inference/catalog/model.ts";
 import { chatDialectOf } from "../../../inference/pipeline/adapt.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
-import { modelFor } from "../../../inference/pipeline/plan-call.ts";
+import { modelFor } from "../../../inference/pipeline/plan/plan-call.ts";
 import { searchDefinition, searchServer } from "../../../mcp/search/search-tool.ts";
 import type { FoundPage } from "../../../mcp/search/web-search.ts";
 import type { Dependencies } from "../../dependencies.ts";

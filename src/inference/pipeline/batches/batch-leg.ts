@@ -14,7 +14,7 @@ import type { Candidate } from "../../routing/candidate.ts";
 import { resolveModel } from "../../routing/resolve-models.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import type { Adapter, InferenceCall } from "../inference-call.ts";
-import { type CallPlan, type PlanDependencies, planCall } from "../plan-call.ts";
+import { type CallPlan, type PlanDependencies, planCall } from "../plan/plan-call.ts";
 import { ReturnedAnswer } from "./returned-answer.ts";
 
 /** Ends a request that a provider's batch takes on, or that it cannot take on. */

@@ -1,8 +1,7 @@
-import type { UpstreamRoute } from "../../catalog/model.ts";
+import type { UpstreamRoute, Provider } from "../../catalog/model.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import type { ProviderKeys } from "../../../byok/provider-keys.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
-import { withKey } from "./provider-credentials.ts";
 
 /** Milliseconds that an opened key stays in memory after its last use. */
 const keptMs = 60_000;
@@ -82,4 +81,9 @@ function routeWith({ routes, secret }: OpenedKey, route: UpstreamRoute): Upstrea
   if (opened === undefined)
     routes.set(route, (opened = { ...route, provider: withKey(route.provider, secret) }));
   return opened;
+}
+
+/** Returns a provider with a key in place of the platform's credential. */
+function withKey({ signing: _, ...provider }: Provider, apiKey: string): Provider {
+  return { ...provider, apiKey };
 }

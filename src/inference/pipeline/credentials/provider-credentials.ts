@@ -1,5 +1,4 @@
 import type { KeyUse } from "../../../byok/provider-key-usage.ts";
-import type { Provider } from "../../catalog/model.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import type { InferenceDependencies, Execution } from "../execution.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
@@ -148,11 +147,6 @@ export function asKeyFailure(failure: AttemptFailure, source: KeyUse["source"]):
  */
 export const isMendedByAnotherKey = ({ reason }: AttemptFailure): boolean =>
   reason === "credential_error" || reason === "rate_limited" || reason === "model_unavailable";
-
-/** Returns a provider with a key in place of the platform's credential. */
-export function withKey({ signing: _, ...provider }: Provider, apiKey: string): Provider {
-  return { ...provider, apiKey };
-}
 
 /** Returns whether the provider's retry budget is spent, so that retries do not worsen an outage. */
 export function isHeldBack(execution: Execution, { route, model, credential }: Candidate): boolean {

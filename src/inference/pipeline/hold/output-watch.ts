@@ -13,7 +13,7 @@ import {
 import type { Candidate } from "../../routing/candidate.ts";
 import type { EventReader } from "../../upstream/sse-decoder.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
-import type { Execution } from "../execution.ts";
+import type { Execution, Allowance } from "../execution.ts";
 import type { InferenceCall } from "../inference-call.ts";
 import {
   costOfTokens,
@@ -23,7 +23,6 @@ import {
   expectedUse,
   affordedBy,
 } from "./hold-ceiling.ts";
-import type { Allowance } from "./take-hold.ts";
 
 /** The stream whose next event is asked for. */
 export interface WatchedStream {

@@ -1,4 +1,4 @@
-import type { Execution } from "../execution.ts";
+import type { Execution, Allowance } from "../execution.ts";
 import {
   affordedBy,
   isFree,
@@ -69,24 +69,6 @@ export function outputCapFor(execution: Execution, candidate: Candidate): number
       reason: "insufficient_balance",
     });
   return tokens < askedTokens ? tokens : undefined;
-}
-
-/** The amount that a request may use, where its worst case was too expensive to be held whole. */
-export interface Allowance {
-  /**
-   * The amount held, and the amount that the balance and the limits could have paid at admission.
-   */
-  heldNano: bigint;
-  freeNano: bigint;
-  /**
-   * Whether the hold grows with the stream. Its cap is then `freeNano`; otherwise it is `heldNano`.
-   */
-  grows: boolean;
-  /**
-   * The amount left under the limits that count the caller's own provider keys; undefined where
-   * there is no such limit.
-   */
-  byokNano: bigint | undefined;
 }
 
 /** Returns whether a candidate counts against neither credits nor limits. */

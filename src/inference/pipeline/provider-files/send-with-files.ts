@@ -1,6 +1,5 @@
-import { sessionOf } from "../plan-call.ts";
+import { sessionOf } from "../plan/plan-call.ts";
 import { chatDialectOf } from "../adapt.ts";
-import type { Sent } from "../attempt.ts";
 import type { Execution } from "../execution.ts";
 import type { Adapter } from "../inference-call.ts";
 import type { Candidate } from "../../routing/candidate.ts";
@@ -19,11 +18,14 @@ interface NamedFiles {
   forget(): Promise<void>;
 }
 
+/** What came of sending a request, as far as it is read here. */
+type SentRequest = { ok: true } | { ok: false; failure: AttemptFailure };
+
 /**
  * Sends a request whose files the provider may store already. Where it does not know one of them any
  * more, the request is sent again with all contents.
  */
-export async function sendWithFiles(
+export async function sendWithFiles<Sent extends SentRequest>(
   execution: Execution,
   { candidate, adapter }: { candidate: Candidate; adapter: Adapter },
   send: (adapter: Adapter) => Promise<Sent>,

@@ -1,23 +1,8 @@
 import type { SocketMode } from "../../dialects/socket-mode.ts";
-import type { ExchangeTie } from "../../upstream/abort-scope.ts";
-import type { ExchangeTimeouts } from "../../upstream/exchange.ts";
-import type { UpstreamClient, UpstreamResponse } from "../../upstream/upstream-client.ts";
-import { type SocketTarget, UpstreamSocket } from "../../upstream/upstream-socket.ts";
+import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
+import { UpstreamSocket } from "../../upstream/upstream-socket.ts";
 import { SocketAnswer } from "./socket-answer.ts";
-import type { SocketTurn } from "./socket-turn.ts";
-
-/** A request for a provider's socket. */
-interface SocketRequest {
-  target: SocketTarget;
-  mode: SocketMode;
-  /** The text of the same request over HTTP. */
-  text: string;
-  turn: Pick<SocketTurn, "shownId" | "continues">;
-  timeouts: ExchangeTimeouts;
-  abortScope: ExchangeTie;
-  /** Ends the answer with the exchanges in flight. */
-  upstream: Pick<UpstreamClient, "tie">;
-}
+import type { SocketRequest } from "./socket-turn.ts";
 
 /**
  * A socket to a provider that belongs to one socket of a client. It is opened with the first request

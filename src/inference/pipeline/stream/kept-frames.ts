@@ -1,4 +1,5 @@
-import { type AnswerKeeper, type KeptText, TextKeeper } from "../keep-content.ts";
+import type { AnswerKeeper } from "../inference-call.ts";
+import { type KeptText, TextKeeper } from "../../../platform/kernel/json/text-keeper.ts";
 
 /** The frames of a stream, as far as they are kept. */
 export class KeptFrames implements AnswerKeeper {

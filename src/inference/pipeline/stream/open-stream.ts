@@ -1,36 +1,31 @@
 import { failureOf, type FailureWithUsage, attemptRecord } from "../attempt.ts";
-import {
-  type Execution,
-  type ServedBytes,
-  type ServedStream,
-  fallbackOf,
-  joinLosses,
-  noteSession,
-  type AdaptedRequest,
-  windowTokensOf,
-} from "../execution.ts";
+import type { Execution } from "../execution.ts";
+import { fallbackOf, joinLosses, metadataText } from "../answer-metadata.ts";
+import { noteSession } from "../begin-execution.ts";
+import type { AdaptedRequest } from "../adapted-request.ts";
+import { windowTokensOf, type Candidate } from "../../routing/candidate.ts";
 import { exceptionFormOf } from "../adapt.ts";
 import { noteKeyServed } from "../credentials/provider-credentials.ts";
-import { type BytesDecoder, RelayedBytes } from "./relayed-bytes.ts";
+import type { BytesDecoder, AnswerKeeper, Adapter } from "../inference-call.ts";
+import { RelayedBytes } from "./relayed-bytes.ts";
 import type { UpstreamRoute } from "../../catalog/model.ts";
 import type { EventDecoder } from "../../upstream/sse-decoder.ts";
 import { openEventStream } from "../../upstream/event-stream-decoder.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import { emptyAnswer, UpstreamFailure } from "../../upstream/upstream-failure.ts";
 import type { AttemptRecord } from "../../../insights/generation-record.ts";
-import { type AnswerKeeper, freeKept, keepContent, keptSinceMs } from "../keep-content.ts";
+import { freeKept, keepContent, keptSinceMs } from "../settlement/keep-content.ts";
 import { KeptFrames } from "./kept-frames.ts";
-import type { Adapter } from "../inference-call.ts";
 import {
   type EndedStream,
   RelayedStream,
   type RelayedStreamOptions,
   type RelayServices,
 } from "./relayed-stream.ts";
-import { metadataText } from "../answer-metadata.ts";
-import type { Candidate } from "../../routing/candidate.ts";
-import { routingTrail } from "../plan-call.ts";
-import { settle, type Settled, type Settlement } from "../settle.ts";
+import { routingTrail } from "../plan/plan-call.ts";
+import { settle } from "../settlement/settle.ts";
+import type { Settlement } from "../settlement/settlement.ts";
+import type { Served, Settled } from "../served-answer.ts";
 import { OutputWatch } from "../hold/output-watch.ts";
 import { asStreamError } from "../failure-error.ts";
 import type { MeteredUsage, ModelFallback } from "../../canonical/response.ts";
@@ -204,7 +199,7 @@ class OpenedStream {
     });
     this.attempts = execution.failed.map(({ record }) => record);
     this.attempts.push(this.attempt);
-    this.fallback = fallbackOf(execution, sent.candidate, this.attempts);
+    this.fallback = fallbackOf(execution, this.attempts);
     this.watch = OutputWatch.of(execution, sent);
     const { deps, call } = execution;
     if (call.keptForm !== undefined) this.keeper = call.keptForm.keeperOf(bytesType);
@@ -400,3 +395,15 @@ class OpenedStream {
 }
 
 const hundredths = (milliseconds: number): number => Math.round(milliseconds * 100) / 100;
+
+/** A stream whose first content has come. */
+export interface ServedStream extends Served {
+  kind: "stream";
+  stream: RelayedStream;
+}
+
+/** An answer of bytes, of which the first have come. */
+export interface ServedBytes extends Served {
+  kind: "bytes";
+  bytes: RelayedBytes;
+}

@@ -1,21 +1,8 @@
 import type { MeteredUsage } from "../../canonical/response.ts";
-import type { Settled } from "../settle.ts";
+import type { Settled } from "../served-answer.ts";
 import type { UpstreamResponse } from "../../upstream/upstream-client.ts";
 import type { StreamEnd } from "./relayed-stream.ts";
-
-/** Reads the bytes for the client from those of a provider. */
-export interface BytesDecoder {
-  /** The media type of the bytes. */
-  readonly type: string;
-  /** Returns bytes that come before all others, such as the header of a file; absent where none. */
-  begin?(): Uint8Array;
-  /** Returns the bytes of a piece; empty where it has none yet. Throws where it is malformed. */
-  push(piece: Uint8Array): Uint8Array;
-  /** Returns the last bytes. Throws where the answer was cut. */
-  end(): Uint8Array;
-  /** Returns what was consumed so far. */
-  metered(): MeteredUsage;
-}
+import type { BytesDecoder } from "../inference-call.ts";
 
 /** An answer of bytes, and its callbacks. */
 interface RelayedBytesOptions {

@@ -4,7 +4,7 @@ import { type FrameSource, type Frames, wholeText } from "../../../platform/kern
 import type { StreamRelay } from "../../dialects/shared/stream/stream-relay.ts";
 import { malformedStream } from "../../dialects/shared/stream/stream-fault.ts";
 import { failureOf, type FailureWithUsage } from "../attempt.ts";
-import type { Settled } from "../settle.ts";
+import type { Settled } from "../served-answer.ts";
 import { type EventReader, type EventDecoder, SseDecoder } from "../../upstream/sse-decoder.ts";
 import { FramedEvents } from "../../upstream/framed-events.ts";
 import { UpstreamFailure, type AttemptFailure } from "../../upstream/upstream-failure.ts";

@@ -1,4 +1,5 @@
-import type { AnswerKeeper, KeptText } from "../../pipeline/keep-content.ts";
+import type { AnswerKeeper } from "../../pipeline/inference-call.ts";
+import type { KeptText } from "../../../platform/kernel/json/text-keeper.ts";
 import { MediaRoom, soundFormatOf } from "../media/media-room.ts";
 import { soundTypes } from "./sound-dialect.ts";
 import { wavHead } from "./speech-bytes.ts";

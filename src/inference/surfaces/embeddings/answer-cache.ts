@@ -2,7 +2,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Fields } from "../read-fields.ts";
 import type { EmbeddingRequest } from "./embedding-request.ts";
 import type { Clock } from "../../../platform/kernel/clock.ts";
-import type { ServedWhole } from "../../pipeline/execution.ts";
+import type { ServedWhole } from "../../pipeline/served-answer.ts";
 import { showsNoCost } from "../../pipeline/answer-metadata.ts";
 import {
   MemoryAnswerStore,

@@ -2,7 +2,7 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../../platform/kernel/money.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import type { ShownAnswer, WholeAnswer } from "../../dialects/shared/exchange.ts";
-import type { KeptText } from "../../pipeline/keep-content.ts";
+import type { KeptText } from "../../../platform/kernel/json/text-keeper.ts";
 import type { Fields } from "../read-fields.ts";
 import { MediaRoom } from "../media/media-room.ts";
 import { sumUsage } from "../whole-adapter.ts";

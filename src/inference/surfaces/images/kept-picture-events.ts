@@ -1,9 +1,6 @@
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import {
-  keptCharactersMax,
-  type AnswerKeeper,
-  type KeptText,
-} from "../../pipeline/keep-content.ts";
+import { keptCharactersMax, type KeptText } from "../../../platform/kernel/json/text-keeper.ts";
+import type { AnswerKeeper } from "../../pipeline/inference-call.ts";
 import { base64Of, type KeptFile, MediaRoom } from "../media/media-room.ts";
 import type { Fields } from "../read-fields.ts";
 import type { MadePicture } from "./image-dialect.ts";

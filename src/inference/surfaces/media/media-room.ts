@@ -1,5 +1,9 @@
 import type { StoredContent } from "../../../platform/spool/spool.ts";
-import { keptCharactersMax, keptText, type KeptText } from "../../pipeline/keep-content.ts";
+import {
+  keptCharactersMax,
+  keptText,
+  type KeptText,
+} from "../../../platform/kernel/json/text-keeper.ts";
 import type { Fields } from "../read-fields.ts";
 import type { Upload } from "./uploads.ts";
 

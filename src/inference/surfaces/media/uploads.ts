@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { StoredContent } from "../../../platform/spool/spool.ts";
-import type { Adapter, BodyPart } from "../../pipeline/inference-call.ts";
+import type { Adapter } from "../../pipeline/inference-call.ts";
 import { InlineFile } from "./inline-file.ts";
 
 /** A file of a request, with the name and the type that its sender gave it. */
@@ -15,6 +15,9 @@ export interface Upload {
 
 /** A field of a form towards a provider: text, or a file. */
 export type FormField = readonly [name: string, value: string | Omit<Upload, "field">];
+
+/** A part of a body: text, or what is read while it is sent. */
+type BodyPart = NonNullable<Adapter["requestBody"]>[number];
 
 /** A body towards a provider in parts, with its content type. */
 export interface MediaBody {

@@ -1,9 +1,9 @@
-import {
-  assertServesChat,
-  type CallOrigin,
-  type InferenceCall,
-  type Adapter,
-  type AdaptedRoute,
+import { assertServesChat } from "../../pipeline/chat-call.ts";
+import type {
+  CallOrigin,
+  InferenceCall,
+  Adapter,
+  AdaptedRoute,
 } from "../../pipeline/inference-call.ts";
 import { surfaceCall, tokensOfTexts } from "../surface-call.ts";
 import type { WholeAnswer } from "../../dialects/shared/exchange.ts";

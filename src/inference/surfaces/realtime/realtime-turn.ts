@@ -1,11 +1,12 @@
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
 import type { Execution, InferenceDependencies } from "../../pipeline/execution.ts";
-import { beginExecution } from "../../pipeline/execution.ts";
+import { beginExecution } from "../../pipeline/begin-execution.ts";
 import { isFree, listCeiling } from "../../pipeline/hold/hold-ceiling.ts";
 import type { CallOrigin, InferenceCall } from "../../pipeline/inference-call.ts";
 import { takeKey } from "../../pipeline/credentials/provider-credentials.ts";
-import { type Settled, settle } from "../../pipeline/settle.ts";
+import type { Settled } from "../../pipeline/served-answer.ts";
+import { settle } from "../../pipeline/settlement/settle.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import { realtimeCall, type ResponseBound } from "./realtime-call.ts";
 

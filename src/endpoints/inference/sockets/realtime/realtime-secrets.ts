@@ -3,7 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../../../access/define-e
 import { encodeContractError } from "../../../../http/error-envelope.ts";
 import { lazily } from "../../../../http/endpoint.ts";
 import type { LlmKeyCaller } from "../../../../identity/keys/caller.ts";
-import { tryOut } from "../../../../inference/pipeline/execution.ts";
+import { tryOut } from "../../../../inference/pipeline/begin-execution.ts";
 import { gaSettings } from "../../../../inference/surfaces/realtime/beta-events.ts";
 import {
   readSession,

@@ -3,7 +3,7 @@ import type { CatalogModel } from "../../../../inference/catalog/model.ts";
 import { anthropicMessages } from "../../../../inference/dialects/anthropic-messages/index.ts";
 import { chatDialectOf } from "../../../../inference/pipeline/adapt.ts";
 import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
-import { modelFor } from "../../../../inference/pipeline/plan-call.ts";
+import { modelFor } from "../../../../inference/pipeline/plan/plan-call.ts";
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../../dependencies.ts";
 import { roundCall } from "../round-call.ts";

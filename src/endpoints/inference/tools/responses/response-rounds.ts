@@ -1,7 +1,7 @@
 import { GatewayError } from "../../../../platform/kernel/errors.ts";
 import { openaiResponses } from "../../../../inference/dialects/openai-responses/index.ts";
 import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
-import { asksForNone } from "../../../../inference/pipeline/keep-content.ts";
+import { asksForNone } from "../../../../inference/pipeline/settlement/keep-content.ts";
 import {
   outputItems,
   type ResponseItem,

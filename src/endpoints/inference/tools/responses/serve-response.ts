@@ -1,8 +1,9 @@
-import type { ServedStream, ServedWhole } from "../../../../inference/pipeline/execution.ts";
+import type { ServedStream } from "../../../../inference/pipeline/stream/open-stream.ts";
+import type { ServedWhole } from "../../../../inference/pipeline/served-answer.ts";
 import { execute } from "../../../../inference/pipeline/execute.ts";
 import { chatDialectOf } from "../../../../inference/pipeline/adapt.ts";
 import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
-import { modelFor } from "../../../../inference/pipeline/plan-call.ts";
+import { modelFor } from "../../../../inference/pipeline/plan/plan-call.ts";
 import type { BackgroundJob } from "../../../../inference/responses/job-store.ts";
 import type {
   ResponseItem,

@@ -1,26 +1,31 @@
-import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
-import { brandHeader } from "../../platform/kernel/brand.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import { providerIdIn, type CatalogModel, type CatalogSnapshot } from "../catalog/model.ts";
-import { CredentialChoice } from "./credentials/credential-choice.ts";
-import type { Execution, InferenceDependencies } from "./execution.ts";
-import type { GenerationDetail } from "../../insights/generation-record.ts";
-import { namedSession, type InferenceCall } from "./inference-call.ts";
-import { Affinity, type Session } from "../routing/affinity.ts";
-import { type Candidate, type LeftOut, notServable, unservedRules } from "../routing/candidate.ts";
-import { planRoute, type PlanFacts, type RoutePlan } from "../routing/plan-route.ts";
-import { providerFilter, type ProviderFilter } from "../routing/provider-preferences.ts";
-import { needsOf } from "../dialects/shared/requirements.ts";
-import type { AliasFacts } from "../routing/model-aliases.ts";
+import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
+import { brandHeader } from "../../../platform/kernel/brand.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { providerIdIn, type CatalogModel, type CatalogSnapshot } from "../../catalog/model.ts";
+import { CredentialChoice } from "../credentials/credential-choice.ts";
+import type { Execution, InferenceDependencies } from "../execution.ts";
+import type { GenerationDetail } from "../../../insights/generation-record.ts";
+import { namedSession, Affinity, type Session } from "../../routing/affinity.ts";
+import type { InferenceCall } from "../inference-call.ts";
+import {
+  type Candidate,
+  type LeftOut,
+  notServable,
+  unservedRules,
+} from "../../routing/candidate.ts";
+import { planRoute, type PlanFacts, type RoutePlan } from "../../routing/plan-route.ts";
+import { providerFilter, type ProviderFilter } from "../../routing/provider-preferences.ts";
+import { needsOf } from "../../dialects/shared/requirements.ts";
+import type { AliasFacts } from "../../routing/model-aliases.ts";
 import {
   expandedId,
   hasNames,
   isModelAllowed,
   resolveModel,
   type ResolvedModel,
-} from "../routing/resolve-models.ts";
+} from "../../routing/resolve-models.ts";
 import { unpricedError, withoutUnpriced, type Unpriced } from "./unpriced-extras.ts";
-import { noPrivacy, type Privacy } from "../../identity/workspaces/privacy.ts";
+import { noPrivacy, type Privacy } from "../../../identity/workspaces/privacy.ts";
 
 /** The candidates that may serve a call, in order. */
 export interface CallPlan {

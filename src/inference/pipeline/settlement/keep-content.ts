@@ -1,33 +1,10 @@
-import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
-import type { Content, KeptText } from "../../insights/archive/content-insert.ts";
-import type { LateContent } from "../../insights/archive/contents.ts";
-import { keptCharactersMax, keptText, TextKeeper } from "../../insights/archive/text-keeper.ts";
-import type { Clock } from "../../platform/kernel/clock.ts";
-import type { InferenceCall } from "./inference-call.ts";
-import type { Settled, Settlement } from "./settle.ts";
-import type { WholeAnswer } from "../dialects/shared/exchange.ts";
-
-export { type KeptText, keptCharactersMax, keptText, TextKeeper };
-
-/** Takes in an answer as its client is sent it, as far as it is kept. */
-export interface AnswerKeeper {
-  /** Whether the answer is kept as the text of its events. */
-  readonly isEvents: boolean;
-  /** Takes frames of a stream, or bytes of a sound, which are valid only during the call. */
-  add(piece: string | Uint8Array): void;
-  /** What is kept of all that was added. */
-  readonly kept: KeptText;
-}
-
-/** How a request with pictures or sound is kept, whose text the call does not have. */
-export interface KeptForm {
-  /** Reads the request as JSON, with as many bytes of its files as are kept. */
-  readRequest(): Promise<KeptText>;
-  /** Returns what takes in a streamed answer, or an answer of bytes of a media type. */
-  keeperOf(bytesType: string | undefined): AnswerKeeper;
-  /** Frees the files of the request; called once, when they are read or not kept after all. */
-  free(): Promise<void>;
-}
+import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
+import type { Content } from "../../../insights/archive/content-insert.ts";
+import { type KeptText, keptText } from "../../../platform/kernel/json/text-keeper.ts";
+import type { LateContent } from "../../../insights/archive/contents.ts";
+import type { Clock } from "../../../platform/kernel/clock.ts";
+import type { InferenceCall } from "../inference-call.ts";
+import type { ServedWhole, Settled } from "../served-answer.ts";
 
 /** Stores prompts and answers for workspaces that keep them. */
 export interface ContentPort {
@@ -42,6 +19,12 @@ export interface ContentPort {
   write(content: Content): void;
   /** Takes a content whose files are read later; resolves once they are. Never rejects. */
   writeLate(content: LateContent): Promise<void>;
+}
+
+/** A whole answer with the request that it answers. */
+interface WholeContent extends Pick<ServedWhole, "candidate" | "metered" | "answer"> {
+  call: InferenceCall;
+  streamed: boolean;
 }
 
 /** The dependencies of keeping contents. */
@@ -83,7 +66,7 @@ export const keptSinceMs = (
  */
 export function keepContent(
   deps: KeepingDependencies,
-  { call, streamed }: Pick<Settlement, "call" | "streamed">,
+  { call, streamed }: Pick<WholeContent, "call" | "streamed">,
   answer: () => KeptText,
 ): void {
   const { keptForm } = call;
@@ -120,11 +103,7 @@ export const freeKept = ({ keptForm }: InferenceCall): void => void keptForm?.fr
  * Keeps a whole answer, where its workspace keeps contents. Answers with pictures or sound are kept
  * by their endpoint, which may change their form.
  */
-export function keepAnswer(
-  deps: KeepingDependencies,
-  ended: Settlement & { answer: WholeAnswer },
-  settled: Settled,
-): void {
+export function keepAnswer(deps: KeepingDependencies, ended: WholeContent, settled: Settled): void {
   const { contents } = deps;
   if (contents !== undefined && ended.call.keptForm === undefined)
     keepContent(deps, ended, () => wholeKept({ ...ended, settled }, contents.mediaBytesMax));
@@ -141,7 +120,7 @@ const wholeKept = (
     metered,
     answer,
     settled: { chargedNano, free, isByok },
-  }: Settlement & { answer: WholeAnswer; settled: Settled },
+  }: WholeContent & { settled: Settled },
   fileBytesMax: number,
 ): KeptText =>
   keptText(

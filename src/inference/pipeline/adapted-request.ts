@@ -9,6 +9,74 @@ import { takeAgain } from "./credentials/provider-credentials.ts";
 import type { SealMemory } from "./credentials/seal-memory.ts";
 import type { Execution } from "./execution.ts";
 import type { Adapter } from "./inference-call.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
+import { outputCapFor } from "./hold/take-hold.ts";
+import { namesIds, withScopedIds } from "../dialects/shared/end-user-ids.ts";
+
+/** A request as it is sent to one candidate. */
+export interface AdaptedRequest {
+  adapter: Adapter;
+  /** The output cap in it that replaces a larger one; undefined where none was lowered. */
+  outputCap: number | undefined;
+}
+
+/** Adapts the request to a candidate; undefined, and noted, where that is impossible or too dear. */
+export function adapterFor(execution: Execution, candidate: Candidate): AdaptedRequest | undefined {
+  const { call, losesNothing, notCalled } = execution;
+  try {
+    const outputCap = outputCapFor(execution, candidate);
+    const { model, route } = candidate;
+    const adapter = call.adapt(outputCap === undefined ? candidate : { model, route, outputCap });
+    if (!losesNothing || adapter.losses.length === 0)
+      return { adapter: scoped(execution, { candidate, adapter }), outputCap };
+    notCalled.push(wouldLose(candidate, adapter.losses));
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    notCalled.push(error);
+  }
+  return undefined;
+}
+
+/** Scopes the ids of the caller's users by workspace, where the platform's credential serves. */
+function scoped(
+  execution: Execution,
+  { candidate, adapter }: { candidate: Candidate; adapter: Adapter },
+): Adapter {
+  if (candidate.credential !== undefined) return adapter;
+  const { pieces } = adapter;
+  if (pieces !== undefined) {
+    const each = pieces.each.map((piece) => scoped(execution, { candidate, adapter: piece }));
+    return { ...adapter, pieces: { ...pieces, each } };
+  }
+  const { deps, call } = execution;
+  const { route } = candidate;
+  const { id } = call.caller.workspace;
+  if (adapter.withEndUser !== undefined)
+    return adapter.withEndUser((endUserId) => deps.scopedId(`${id} ${endUserId}`));
+  if (!namesIds(call.body)) return adapter;
+  const options = {
+    inMetadata:
+      call.surface === "chat" && upstreamDialects[chatDialectOf(route)].userInMetadata === true,
+    scope: (endUserId: string) => deps.scopedId(`${id} ${endUserId}`),
+  };
+  const edited = withScopedIds(adapter.requestText, options);
+  return edited === undefined
+    ? adapter
+    : { ...adapter, requestText: edited.text, requestParts: edited.parts };
+}
+
+function wouldLose({ route }: Candidate, losses: readonly Loss[]): GatewayError {
+  const fields = [...new Set(losses.map(({ field }) => field))];
+  const message =
+    "No provider takes every parameter of this request, as provider.require_parameters asks; " +
+    `${route.provider.name} does not support: ${fields.slice(0, 10).join(", ")}.`;
+  return new GatewayError("no_upstream", message, {
+    param: fields[0] ?? "model",
+    metadata: {
+      translation_loss: losses.slice(0, 20).map(({ field, reason }) => ({ field, reason })),
+    },
+  });
+}
 
 interface Prepared {
   candidate: Candidate;

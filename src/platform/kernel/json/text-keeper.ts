@@ -1,5 +1,3 @@
-import type { KeptText } from "./content-insert.ts";
-
 /** The most characters that are kept of a request, and of an answer, beside their files. */
 export const keptCharactersMax = 256 * 1024;
 
@@ -119,4 +117,11 @@ export function keptText(text: string, fileBytesMax = 0): KeptText {
   const keeper = new TextKeeper(fileBytesMax);
   keeper.add(text);
   return keeper.kept;
+}
+
+/** A text, as far as it is kept. */
+export interface KeptText {
+  text: string;
+  /** Whether the text was longer. */
+  isCut: boolean;
 }

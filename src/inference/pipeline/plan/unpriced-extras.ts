@@ -1,10 +1,10 @@
-import { unpriced } from "../../billing/ledger/price-levels.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
-import { searchTool } from "../../platform/kernel/models/charged-extras.ts";
-import { extrasOf, type SentExtras } from "../dialects/shared/extras/charged-extras.ts";
-import type { Candidate, LeftOut } from "../routing/candidate.ts";
-import type { RoutePlan } from "../routing/plan-route.ts";
-import type { RequestRequirements } from "./inference-call.ts";
+import { unpriced } from "../../../billing/ledger/price-levels.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { searchTool } from "../../../platform/kernel/models/charged-extras.ts";
+import { extrasOf, type SentExtras } from "../../dialects/shared/extras/charged-extras.ts";
+import type { Candidate, LeftOut } from "../../routing/candidate.ts";
+import type { RoutePlan } from "../../routing/plan-route.ts";
+import type { RequestRequirements } from "../inference-call.ts";
 
 /** A part of a request that a candidate has no price for. */
 export interface Unpriced {
