@@ -42,6 +42,8 @@ const pricingSchema = lazily(() =>
     .describe("Prices at the provider; 0 where the provider bills the caller's own key."),
 );
 
+const taken = () => z.boolean().describe("Whether it is accepted.");
+
 /** Source: npm @openrouter/sdk 1.3.19 and PyPI openrouter 1.3.84, `PublicEndpoint`. */
 const endpointSchema = lazily(() =>
   z.object({
@@ -56,7 +58,7 @@ const endpointSchema = lazily(() =>
     quantization: z.string().nullable().describe("Number format of the weights, if known."),
     supported_parameters: z.array(z.string()).describe("Parameters; empty if none is declared."),
     supports_tool_choice: z
-      .record(z.enum(["auto", "none", "required", "function"]), z.boolean())
+      .object({ auto: taken(), none: taken(), required: taken(), function: taken() })
       .describe("Whether each form of `tool_choice` is accepted."),
     supports_implicit_caching: z.boolean().describe("Whether reads from a cache have a price."),
     supports_voice_cloning: z.literal(false).describe("Always false."),
