@@ -429,14 +429,14 @@ class BlockWriter {
     return [...input, ...this.close()];
   }
 
-  /**
-   * Writes a complete block. The input of a call that the provider runs is sent as a delta, where
-   * clients look for it.
-   */
   private wholes(blocks: readonly JsonObject[]): string[] {
     return blocks.length === 0 ? this.nothing() : blocks.flatMap((block) => this.whole(block));
   }
 
+  /**
+   * Writes a complete block. The input of a call that the provider runs is sent as a delta, where
+   * clients look for it.
+   */
   private whole(block: JsonObject): string[] {
     const input = asObject(block.input);
     const start = this.open(input === undefined ? block : { ...block, input: {} });
