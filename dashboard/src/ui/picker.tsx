@@ -1,4 +1,4 @@
-import { lazy } from "react";
+import { lazy, type ReactNode } from "react";
 import { LazyPopup } from "./lazy-popup.tsx";
 import style from "./picker.module.css";
 import type { PickerProps } from "./picker-popup.tsx";
@@ -16,21 +16,39 @@ export const PickerFace = ({ shown }: Pick<PickerProps, "shown">) => (
   </>
 );
 
+/** The button that opens the list of a choice, which `children` are. */
+export const PickerTrigger = ({
+  label,
+  shown,
+  load,
+  face,
+  children,
+}: Pick<PickerProps, "label" | "shown"> & {
+  load: () => Promise<unknown>;
+  face: ReactNode;
+  children: ReactNode;
+}) => (
+  <LazyPopup
+    load={load}
+    role="combobox"
+    aria-expanded="false"
+    aria-haspopup="listbox"
+    aria-controls={undefined}
+    className={style["trigger"]}
+    aria-label={`${label}: ${shown}`}
+  >
+    {face}
+    {children}
+  </LazyPopup>
+);
+
 /** Chooses one of many by a few letters of its name. */
 export function Picker(props: PickerProps) {
-  const face = <PickerFace shown={props.shown} />;
+  const { label, shown } = props;
+  const face = <PickerFace shown={shown} />;
   return (
-    <LazyPopup
-      load={load}
-      role="combobox"
-      aria-expanded="false"
-      aria-haspopup="listbox"
-      aria-controls={undefined}
-      className={style["trigger"]}
-      aria-label={`${props.label}: ${props.shown}`}
-    >
-      {face}
+    <PickerTrigger {...{ label, shown, load, face }}>
       <Popup {...props} face={face} />
-    </LazyPopup>
+    </PickerTrigger>
   );
 }

@@ -1,7 +1,5 @@
 import { lazy } from "react";
-import { LazyPopup } from "../../ui/lazy-popup.tsx";
-import { PickerFace } from "../../ui/picker.tsx";
-import pickerStyle from "../../ui/picker.module.css";
+import { PickerFace, PickerTrigger } from "../../ui/picker.tsx";
 import type { ActivityFilters, Change } from "./api.ts";
 import { usedFilters, type UsedFilter } from "./used-filters.ts";
 
@@ -28,17 +26,8 @@ export function UsedField({
   const shown = value === "" ? any : (nameOf?.(value) ?? value);
   const face = <PickerFace shown={shown} />;
   return (
-    <LazyPopup
-      load={load}
-      role="combobox"
-      aria-expanded="false"
-      aria-haspopup="listbox"
-      aria-controls={undefined}
-      className={pickerStyle["trigger"]}
-      aria-label={`${label}: ${shown}`}
-    >
-      {face}
+    <PickerTrigger {...{ label, shown, load, face }}>
       <Popup {...{ name, nameOf, shown, face, filters, onFilter, acrossWorkspaces }} />
-    </LazyPopup>
+    </PickerTrigger>
   );
 }
