@@ -15,7 +15,7 @@ export interface Bucket {
   readonly place: string;
   /**
    * Writes an object. Resolves when it is durable. Rejects with the error of `pieces` or of the
-   * bucket, and then leaves no object.
+   * bucket, and then leaves no object, unless the bucket does not answer.
    */
   write(name: string, pieces: AsyncIterable<Uint8Array>): Promise<void>;
   /** Reads a range of an object as it is consumed. */

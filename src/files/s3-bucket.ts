@@ -1,4 +1,5 @@
 import { S3Client } from "bun";
+import { withinTime } from "../platform/kernel/time/within-time.ts";
 import type { Bucket, BucketObject } from "./bucket.ts";
 import type { ByteRange } from "./file-cipher.ts";
 
@@ -15,10 +16,28 @@ export interface S3Place {
   sessionToken?: string | undefined;
 }
 
-/** Bytes of a part of a multipart upload; S3 takes at least 5 MiB, and at most 10,000 parts. */
-const partBytes = 8 * 1024 * 1024;
+/** Bytes of a part of a multipart upload: the least that S3 takes. It takes at most 10,000 parts. */
+const partBytes = 5 * 1024 * 1024;
 
-/** A bucket of AWS S3 or of a compatible service, through the platform's own client. */
+/** Milliseconds in which the service takes a part, sends bytes or answers; then it counts as silent. */
+const silentAfterMs = 30_000;
+
+/** The service took too long. */
+class SilenceError extends Error {}
+
+const silence = Symbol("silence");
+
+/** Resolves with what the service answers. Rejects with `SilenceError` where it is silent. */
+async function answered<Answer>(answer: Answer | Promise<Answer>): Promise<Answer> {
+  const inTime = await withinTime(silentAfterMs, Promise.resolve(answer), silence);
+  if (inTime === silence) throw new SilenceError(`silent for ${silentAfterMs / 1000} s`);
+  return inTime;
+}
+
+/**
+ * A bucket of AWS S3 or of a compatible service, through the platform's own client. Each operation
+ * rejects where the service is silent, so that none waits for as long as the client would.
+ */
 export class S3Bucket implements Bucket {
   readonly place: string;
   private readonly client: S3Client;
@@ -49,35 +68,48 @@ export class S3Bucket implements Bucket {
         waitingBytes += piece.byteLength;
         if (waitingBytes < partBytes) continue;
         // Waits for the parts in flight, so that a fast sender does not fill the memory.
-        await writer.flush();
+        await answered(writer.flush());
         waitingBytes = 0;
       }
-      await writer.end();
+      await answered(writer.end());
     } catch (error) {
-      await this.abandon(name, writer, error);
+      const abandoned = this.abandon(name, writer, error);
+      // A service that is silent is not waited for again: the sweep removes what it keeps.
+      if (!(error instanceof SilenceError)) await abandoned;
       throw error;
     }
   }
 
-  read(name: string, { from, to }: ByteRange): AsyncIterable<Uint8Array> {
-    return this.client
+  async *read(name: string, { from, to }: ByteRange): AsyncGenerator<Uint8Array> {
+    const reader = this.client
       .file(this.prefix + name)
       .slice(from, to)
-      .stream();
+      .stream()
+      .getReader();
+    try {
+      for (;;) {
+        const { done, value } = await answered(reader.read());
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      reader.cancel().catch(() => undefined);
+    }
   }
 
   async remove(name: string): Promise<void> {
-    await this.client.delete(this.prefix + name);
+    await answered(this.client.delete(this.prefix + name));
   }
 
   async *list(): AsyncGenerator<BucketObject> {
     let startAfter: string | undefined;
     for (;;) {
-      const page = await this.client.list({
+      const asked = this.client.list({
         prefix: this.prefix,
         maxKeys: 1_000,
         ...(startAfter !== undefined && { startAfter }),
       });
+      const page = await answered(asked);
       const objects = page.contents ?? [];
       for (const { key, lastModified } of objects)
         yield {
@@ -97,7 +129,7 @@ export class S3Bucket implements Bucket {
     error: unknown,
   ): Promise<void> {
     try {
-      await writer.end(error instanceof Error ? error : new Error(String(error)));
+      await answered(writer.end(error instanceof Error ? error : new Error(String(error))));
     } catch {
       // The write has failed already.
     }
