@@ -199,6 +199,29 @@ function answered([client, upstream]: readonly [DialectId, DialectId], answer: J
   };
 }
 
+test("beside Anthropic's search, the client's own function of that name has another", () => {
+  const own = { type: "function", name: "web_search", parameters: { type: "object" } };
+  const input = [
+    { role: "user", content: "Hi" },
+    { type: "function_call", call_id: "c", name: "web_search", arguments: "{}" },
+    { type: "function_call_output", call_id: "c", output: "none" },
+  ];
+  const { body, lost } = sent([responses, messages], {
+    input,
+    tools: [own, { type: "web_search" }],
+    tool_choice: { type: "function", name: "web_search" },
+  });
+  const name: unknown = expect.stringMatching(/^web_search_+[0-9a-f]{8}$/);
+  expect(body).toMatchObject({
+    messages: [{}, { content: [{ type: "tool_use", name }] }, {}],
+    tools: [{ name, input_schema: {} }, bare],
+    tool_choice: { name },
+  });
+  expect(lost).toEqual([]);
+  const alone = sent([responses, messages], { tools: [own] });
+  expect(alone.body).toHaveProperty("tools.0.name", "web_search");
+});
+
 describe("a search that a provider has run", () => {
   const usage = { input_tokens: 1, output_tokens: 1 };
 

@@ -41,12 +41,13 @@ import { cacheFields, laterToolNames, takesLaterSystem } from "./answer-fields.t
 
 /** Encodes tools. Where none are left, only those that were called are named. */
 function encodeToolFields(state: EncodeState): JsonObject {
-  const tools = offeredTools(state);
+  const search = encodeSearch(state);
+  if (search.length > 0) state.namer.reserve(searchName);
   const wire = [
-    ...tools.flatMap((tool) =>
+    ...offeredTools(state).flatMap((tool) =>
       encodeTool(tool, state.at(`tools[${state.request.tools?.indexOf(tool) ?? 0}]`)),
     ),
-    ...encodeSearch(state),
+    ...search,
   ];
   if (wire.length === 0) return state.sameDialect ? {} : encodeCalledTools(state);
   return withoutUndefined<JsonObject>({ tools: wire, tool_choice: encodeToolChoice(state) });
@@ -113,6 +114,9 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
   }
 }
 
+/** The one name of Anthropic's search, beside which no other tool may have it. */
+const searchName = "web_search";
+
 /**
  * Encodes a search that other dialects ask for, in the version that every Claude knows. Only one of
  * the two lists of domains may be sent.
@@ -126,7 +130,7 @@ function encodeSearch(state: EncodeState): JsonObject[] {
   return [
     withoutUndefined<JsonObject>({
       type: "web_search_20250305",
-      name: "web_search",
+      name: searchName,
       max_uses: maxUses,
       allowed_domains: allowedDomains,
       blocked_domains: allowedDomains === undefined ? blockedDomains : undefined,
@@ -220,7 +224,7 @@ function choiceFields(choice: ToolChoice, state: EncodeState): JsonObject | unde
     case "hosted":
       if (choice.dialect === "anthropic-messages") return choice.value;
       if (state.options.searches === true && choosesSearch(choice))
-        return { type: "tool", name: "web_search" };
+        return { type: "tool", name: searchName };
       state.lose("tool_choice", `a choice of ${choice.dialect}'s own`);
       return undefined;
   }

@@ -140,6 +140,8 @@ export class ToolNamer {
   readonly aliases = new Map<string, ToolAlias>();
   /** The names on the wire of members of arguments, by the tool's name there. */
   private readonly members = new Map<string, MemberNames>();
+  /** The names of tools that the upstream runs itself, which the client's own cannot have. */
+  private readonly taken = new Set<string>();
   private readonly maxLength: number;
   private readonly wrapsCustom: boolean;
 
@@ -153,12 +155,15 @@ export class ToolNamer {
     return this.wrapsCustom && tool.kind === "custom";
   }
 
+  /** Keeps a name for a tool that the upstream runs itself; no other has been named before. */
+  reserve(name: string): void {
+    this.taken.add(name);
+  }
+
   wireName(tool: NamedTool): string {
     const { name, namespace } = tool;
-    const wire = legalName(
-      namespace === undefined ? name : `${namespace}__${name}`,
-      this.maxLength,
-    );
+    const whole = namespace === undefined ? name : `${namespace}__${name}`;
+    const wire = legalName(this.taken.has(whole) ? `${whole} ` : whole, this.maxLength);
     const unwrapsInput = this.wraps(tool);
     const members = this.members.get(wire);
     if (wire !== name || unwrapsInput || members !== undefined) {
