@@ -201,11 +201,8 @@ export class CustomerStore {
       .where("workspace_id", "=", workspaceId)
       .where("removed_at_ms", "is", null);
     if (after !== undefined)
-      query = query.where((where) =>
-        where.or([
-          where("created_at_ms", "<", after.createdAtMs),
-          where.and([where("created_at_ms", "=", after.createdAtMs), where("id", "<", after.id)]),
-        ]),
+      query = query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple("created_at_ms", "id"), "<", tuple(after.createdAtMs, after.id)),
       );
     const rows = await query
       .orderBy("created_at_ms", "desc")

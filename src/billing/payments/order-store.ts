@@ -97,11 +97,8 @@ export class OrderStore {
       .where("workspace_id", "=", workspaceId);
     if (before !== undefined) {
       const { createdAtMs, id } = before;
-      query = query.where(({ eb, and, or }) =>
-        or([
-          eb("created_at_ms", "<", createdAtMs),
-          and([eb("created_at_ms", "=", createdAtMs), eb("id", "<", id)]),
-        ]),
+      query = query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple("created_at_ms", "id"), "<", tuple(createdAtMs, id)),
       );
     }
     const rows = await query

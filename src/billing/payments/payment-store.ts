@@ -141,16 +141,8 @@ export class PaymentStore {
       const { issuedAtMs, number, series } = before;
       // Invoices and credit notes have separate numbers, so one moment may have the same number
       // twice.
-      query = query.where(({ eb, and, or }) =>
-        or([
-          eb("issued_at_ms", "<", issuedAtMs),
-          and([eb("issued_at_ms", "=", issuedAtMs), eb("number", "<", number)]),
-          and([
-            eb("issued_at_ms", "=", issuedAtMs),
-            eb("number", "=", number),
-            eb("series", "<", series),
-          ]),
-        ]),
+      query = query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple("issued_at_ms", "number", "series"), "<", tuple(issuedAtMs, number, series)),
       );
     }
     const rows = await query
