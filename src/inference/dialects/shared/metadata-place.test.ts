@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { wantsMetadataInLastEvent } from "./shared/gateway-facts.ts";
+import { wantsMetadataInLastEvent } from "./gateway-facts.ts";
 
 const helper = { "x-stainless-helper-method": "stream" };
 

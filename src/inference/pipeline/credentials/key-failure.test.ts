@@ -1,10 +1,6 @@
 import { expect, test } from "bun:test";
-import {
-  asKeyFailure,
-  isMendedByAnotherKey,
-  verdictOf,
-} from "./credentials/provider-credentials.ts";
-import { classifyStatus, type AttemptFailure } from "../upstream/upstream-failure.ts";
+import { asKeyFailure, isMendedByAnotherKey, verdictOf } from "./provider-credentials.ts";
+import { classifyStatus, type AttemptFailure } from "../../upstream/upstream-failure.ts";
 
 const failure = (
   status: number,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { Message } from "../canonical/message.ts";
-import { repairToolTurns } from "./shared/tools.ts";
+import type { Message } from "../../canonical/message.ts";
+import { repairToolTurns } from "./tools.ts";
 
 /**
  * A word a message: `u` user, `s` system, `(ab)` a turn that calls a and b, `=a` the result of a,
