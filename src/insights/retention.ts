@@ -64,7 +64,7 @@ export class Retention {
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
   private readonly stopping = new AbortController();
-  private toldOfBudget = false;
+  private hasReportedBudget = false;
 
   constructor(options: Retention["options"]) {
     this.options = options;
@@ -114,8 +114,8 @@ export class Retention {
     const { budget, clock, onOverBudget, archive } = this.options;
     const excess = await budget.excess({ nowMs: clock.nowMs(), signal: this.stopping.signal });
     if (excess === undefined) return;
-    if (!this.toldOfBudget) onOverBudget(excess);
-    this.toldOfBudget = true;
+    if (!this.hasReportedBudget) onOverBudget(excess);
+    this.hasReportedBudget = true;
     budget.forget(excess.beforeMs);
     await archive?.deleting(excess.beforeMs);
     await this.changeMonths((months) => months.dropBefore(excess.beforeMs));

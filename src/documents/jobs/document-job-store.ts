@@ -32,7 +32,7 @@ export interface DocumentJob {
   pages: number | null;
   failure: ParseFailure | null;
   /** Whether the failure was answered once. After that, a repeated request is a new attempt. */
-  failureTold: boolean;
+  failureShown: boolean;
 }
 
 /** A job before it is stored. */
@@ -246,7 +246,7 @@ export class DocumentJobStore {
   }
 
   /** Notes that a failure was answered. */
-  async markTold(id: string): Promise<void> {
+  async markFailureShown(id: string): Promise<void> {
     await this.database
       .updateTable("document_jobs")
       .set({ failure_told: 1 })
@@ -302,5 +302,5 @@ const jobOf = (row: Head): DocumentJob => ({
   providerId: row.provider,
   pages: row.pages,
   failure: row.failure === null ? null : (JSON.parse(row.failure) as ParseFailure),
-  failureTold: row.failure_told === 1,
+  failureShown: row.failure_told === 1,
 });

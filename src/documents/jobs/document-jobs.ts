@@ -52,7 +52,7 @@ export class DocumentJobs {
     const job = await store.find(id);
     if (job === undefined) throw new GatewayError("not_found", "The document job was deleted.");
     if (job.status === "failed") {
-      await store.markTold(id);
+      await store.markFailureShown(id);
       return { kind: "failed", job };
     }
     const text = job.status === "completed" ? await store.resultText(id) : undefined;
@@ -100,7 +100,7 @@ export class DocumentJobs {
         "This Idempotency-Key was used with another body. Send the same body, or choose another key.";
       throw new GatewayError("conflict", message, { param: "Idempotency-Key" });
     }
-    const again = job.status === "failed" && job.failureTold && job.failure?.final === false;
+    const again = job.status === "failed" && job.failureShown && job.failure?.final === false;
     if (again) await store.requeue(job.id);
     if (again || job.status === "queued" || job.status === "running")
       runner.enqueue(job.id, job.workspaceId);

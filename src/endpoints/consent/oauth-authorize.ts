@@ -201,7 +201,7 @@ const refused = (context: RequestContext<unknown>, problem: string): Response =>
  * link to this service could otherwise lead people to a site of its author's choice (RFC 9700, section
  * 4.11.2). Programs on the person's machine receive the error at once.
  */
-const toldHere = (context: RequestContext<unknown>, description: string): Response =>
+const shownHere = (context: RequestContext<unknown>, description: string): Response =>
   pageResponse(
     context,
     messagePage({
@@ -278,7 +278,7 @@ export const authorizePage = defineEndpoint({
     if ("error" in authorization) {
       const { error, description } = authorization;
       if (person === undefined && !isNativeRedirect(trusted.redirectUri))
-        return toldHere(context, description);
+        return shownHere(context, description);
       return backTo(context, trusted, {
         publicUrl: deps.publicUrl(),
         error,

@@ -218,10 +218,10 @@ async function attempt(
     before?.();
     return await delegate(context, deps, { method: "POST", ...delegated });
   } catch (error) {
-    const isTold =
+    const isRecorded =
       error instanceof GatewayError &&
       (error instanceof SignInRefusalError ? error.isFirst : error.status < 500);
-    if (isTold) await writeDown(context, deps, { ...by, status: error.status });
+    if (isRecorded) await writeDown(context, deps, { ...by, status: error.status });
     throw error;
   }
 }

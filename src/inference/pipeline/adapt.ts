@@ -8,7 +8,7 @@ import type {
   Adapter,
   ClientRequest,
   AdaptedRoute,
-  ToldAnswer,
+  AssembledAnswer,
   AnswerDeviations,
 } from "./inference-call.ts";
 import {
@@ -403,7 +403,7 @@ function renderAnswer(
 /**
  * Assembles the whole answer, in the upstream's dialect, from a stream that a server sent unasked.
  */
-function wholeOfEvents(upstream: UpstreamDialect, text: string): ToldAnswer {
+function wholeOfEvents(upstream: UpstreamDialect, text: string): AssembledAnswer {
   const sse = new SseDecoder();
   const decoder = upstream.createStreamDecoder();
   const assembler = new ResponseAssembler();

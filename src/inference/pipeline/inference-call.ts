@@ -231,7 +231,7 @@ export interface AdaptedRoute {
 }
 
 /** The whole answer that a stream's events add up to, or the error that ended it. */
-export type ToldAnswer = { ok: true; text: string } | { ok: false; error: ErrorPart };
+export type AssembledAnswer = { ok: true; text: string } | { ok: false; error: ErrorPart };
 
 /** The deviations to expect from the answers of an upstream, by its dialect. */
 export interface AnswerDeviations {
@@ -239,7 +239,7 @@ export interface AnswerDeviations {
    * Assembles the whole answer from a stream that was sent unasked; absent where there are no
    * streams.
    */
-  wholeOfEvents?(text: string): ToldAnswer;
+  wholeOfEvents?(text: string): AssembledAnswer;
   /**
    * Converts a whole answer that was sent in place of a stream to events; absent where there are no
    * streams.

@@ -32,7 +32,7 @@ export class SharedCluster implements SharedParts {
   private looksAgain = false;
   private turn = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private toldAway = 0;
+  private reportedAway = 0;
   private isClosed = false;
   private lastFailure: unknown;
   private onLooked: () => void = () => undefined;
@@ -200,8 +200,8 @@ export class SharedCluster implements SharedParts {
   /** Warns once about unavailable parts, and logs when all parts are available again. */
   private tellAway(): void {
     const { awayCount: away } = this;
-    if (away === this.toldAway) return;
-    this.toldAway = away;
+    if (away === this.reportedAway) return;
+    this.reportedAway = away;
     if (away === 0) return this.logger.info({}, "every part of the cluster of shared state serves");
     const reason = this.reason();
     this.logger.warn({ away, of: this.parts.length, reason }, "parts of the cluster are away");

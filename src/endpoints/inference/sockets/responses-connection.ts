@@ -66,16 +66,16 @@ interface Lane {
 interface Ending {
   error: GatewayError;
   /** Whether the client is sent the error before the socket is closed. */
-  isTold: boolean;
+  isSent: boolean;
 }
 
 const leaving = (): Ending => ({
-  isTold: false,
+  isSent: false,
   error: new GatewayError("service_unavailable", "The gateway is about to end. Connect again."),
 });
 
 const tooOld = (): Ending => ({
-  isTold: true,
+  isSent: true,
   error: new GatewayError(
     "websocket_connection_limit_reached",
     "The socket has been open for 60 minutes, which is the limit. Connect again.",
@@ -158,8 +158,8 @@ export class ResponsesConnection implements SocketSession {
 
   private closeWhenIdle(): void {
     if (this.ends === undefined || this.runningCount > 0) return;
-    const { error, isTold } = this.ends;
-    if (isTold) this.socket.send(errorFrame(error));
+    const { error, isSent } = this.ends;
+    if (isSent) this.socket.send(errorFrame(error));
     this.socket.close(closeCodes.goingAway, error.message);
   }
 

@@ -35,9 +35,9 @@ export function generationRecord(
     model: candidate.model.id,
     provider: candidate.route.provider.id,
     upstreamModel: candidate.route.upstreamModel,
-    upstreamId: keptText(settlement.upstreamId),
+    upstreamId: providerText(settlement.upstreamId),
     status: settlement.status,
-    finishReason: keptText(settlement.finishReason),
+    finishReason: providerText(settlement.finishReason),
     streamed: settlement.streamed,
     promptTokens,
     completionTokens: totalOutputTokens(metered.usage),
@@ -118,7 +118,7 @@ function priceText(row: PriceRow | undefined, inputTokens: number): Record<strin
  * Cuts a provider's text to the length that is kept, and removes characters that a database refuses
  * (U+0000 on Postgres).
  */
-const keptText = (text: string | null): string | null =>
+const providerText = (text: string | null): string | null =>
   text === null || (text.length <= 200 && !/\p{Cc}/u.test(text))
     ? text
     : text.slice(0, 200).replace(/\p{Cc}/gu, "");
@@ -244,7 +244,7 @@ const tagsMax = 16;
 const tagCharactersMax = 200;
 
 /** Returns the members of a request's metadata that name it, as they are kept; undefined for none. */
-function tagsOf({ metadata }: NotedCall): Readonly<Record<string, string>> | undefined {
+function keptTags({ metadata }: NotedCall): Readonly<Record<string, string>> | undefined {
   if (metadata === undefined) return undefined;
   const tags = Object.entries(metadata).flatMap(([name, value]) => {
     // The end user of Messages has a place of its own.
@@ -262,7 +262,7 @@ function noteSender(
 ): void {
   const externalUser = senderText(call.customer ?? endUserOf(call));
   const userAgent = senderText(call.userAgent);
-  const tags = tagsOf(call);
+  const tags = keptTags(call);
   if (externalUser === undefined && userAgent === undefined && tags === undefined) return;
   if (requiresZeroRetention(deps, call)) return;
   if (externalUser !== undefined) detail.externalUser = externalUser;

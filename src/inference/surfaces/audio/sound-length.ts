@@ -31,14 +31,14 @@ export async function soundLength(
   const pcmMs = await wavMs(content);
   if (pcmMs !== undefined) return { heldMs: pcmMs, mostMs: pcmMs, isKnown: true };
   const mostMs = Math.ceil((content.size * 1_000) / bytesPerSecondMin);
-  const toldMs = (await hasContainer(content))
+  const measuredMs = (await hasContainer(content))
     ? ((await oggMs(content)) ??
       (await containerMs(content, { filename, type })) ??
       (await webmMs(content)))
     : await mpegMs(content);
-  if (toldMs === undefined) return { heldMs: mostMs, mostMs };
+  if (measuredMs === undefined) return { heldMs: mostMs, mostMs };
   const leastMs = Math.ceil((content.size * 1_000) / bytesPerSecondMax);
-  return { heldMs: Math.min(mostMs, Math.max(toldMs, leastMs)), mostMs, isKnown: true };
+  return { heldMs: Math.min(mostMs, Math.max(measuredMs, leastMs)), mostMs, isKnown: true };
 }
 
 /** The first bytes of containers: MP4 has them behind a length, and FLAC sometimes behind a tag. */

@@ -59,19 +59,19 @@ export function meteredTranscript(
 ): MeteredUsage {
   // Mistral counts the seconds under another name (docs.mistral.ai/api, audio.transcriptions).
   const { type, prompt_audio_seconds: heard, seconds: counted = heard } = fieldsOf(written);
-  const toldSeconds = type === "duration" || counted !== undefined ? counted : seconds;
-  const toldMs =
-    typeof toldSeconds === "number" && toldSeconds >= 0
-      ? Math.round(toldSeconds * 1_000)
+  const reportedSeconds = type === "duration" || counted !== undefined ? counted : seconds;
+  const reportedMs =
+    typeof reportedSeconds === "number" && reportedSeconds >= 0
+      ? Math.round(reportedSeconds * 1_000)
       : undefined;
   const { heldMs, mostMs } = request.length;
-  const inputAudioMs = Math.min(toldMs ?? heldMs, mostMs);
-  const isBeyond = toldMs !== undefined && toldMs > mostMs;
+  const inputAudioMs = Math.min(reportedMs ?? heldMs, mostMs);
+  const isBeyond = reportedMs !== undefined && reportedMs > mostMs;
   const tokens = readTokens(written);
   if (tokens !== undefined)
     return { usage: { ...tokens.usage, inputAudioMs }, estimated: false, clamped: tokens.clamped };
   if (byTime)
-    return { usage: { inputAudioMs }, estimated: toldMs === undefined, clamped: isBeyond };
+    return { usage: { inputAudioMs }, estimated: reportedMs === undefined, clamped: isBeyond };
   return {
     usage: {
       inputAudioMs,
