@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { askedExtras } from "./charged-extras.ts";
+import { askedExtras, mostCalls, sentExtras } from "./charged-extras.ts";
 
 test.each([
   [{ tools: [{ codeExecution: {} }, { functionDeclarations: [] }] }, undefined],
@@ -8,4 +8,23 @@ test.each([
   [{ tools: [{ type: "code_execution" }] }, ["code_execution"]],
 ])("tools that are charged apart in %j", (body, names) => {
   expect(askedExtras(body)?.tools.map(({ name }) => name)).toEqual(names as string[]);
+});
+
+const searching = { web_search_options: {} };
+const bound = { tools: [{ type: "web_search_20250305", name: "web_search", max_uses: 2 }] };
+const counted = { tools: [{ type: "web_search" }], max_tool_calls: 2 };
+
+test.each([
+  [searching, "openai-chat", "openai-chat", 1],
+  [searching, "openai-chat", "openai-responses", 10],
+  [searching, "openai-chat", "anthropic-messages", 10],
+  [bound, "anthropic-messages", "anthropic-messages", 2],
+  [bound, "anthropic-messages", "openai-responses", 2],
+  [bound, "anthropic-messages", "google-generate", 10],
+  [bound, "anthropic-messages", "openai-chat", 1],
+  [counted, "openai-responses", "anthropic-messages", 10],
+] as const)("searches of %j from %s, held for %s: %i", (body, client, upstream, most) => {
+  const sides = { client, upstream, deviations: {}, price: { base: { searches: 1n } } };
+  const sent = sentExtras(askedExtras(body) ?? { levels: {}, tools: [] }, sides);
+  expect(sent && mostCalls(sent).searches).toBe(most);
 });

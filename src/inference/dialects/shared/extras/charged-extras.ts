@@ -203,7 +203,9 @@ export function sentExtras({ levels, tools }: AskedExtras, sides: Sides): SentEx
     if (value !== undefined && !refused.has(field) && carriesLevel(field, { value, sides }))
       sentLevels[field] = value;
   }
-  const sentTools = tools.filter((tool) => !refused.has(tool.field) && carriesTool(tool, sides));
+  const sentTools = tools
+    .filter((tool) => !refused.has(tool.field) && carriesTool(tool, sides))
+    .map((tool) => ({ ...tool, most: sentBound(tool, sides) }));
   return Object.keys(sentLevels).length === 0 && sentTools.length === 0
     ? undefined
     : { levels: sentLevels, tools: sentTools, upstream: sides.upstream };
@@ -225,6 +227,13 @@ function carriesTool(
 ): boolean {
   if (field === "plugins" && deviations.reasoningObject !== true) return false;
   return client === upstream || (isTranslated === true && runsSearches(upstream, price));
+}
+
+/** Returns the most calls that reach a provider as a bound. In chat, a model searches once. */
+function sentBound({ most }: HostedTool, { client, upstream }: Sides): number | undefined {
+  if (client === upstream) return most;
+  if (upstream === "openai-chat") return 1;
+  return client === "anthropic-messages" && upstream === "openai-responses" ? most : undefined;
 }
 
 /** Fields that choose a price or a paid tool, and that a server may be known to refuse. */
