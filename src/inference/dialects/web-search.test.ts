@@ -85,6 +85,12 @@ describe("a search that a client of another dialect asks for", () => {
       ["tools[0].search_context_size"],
     ],
     [
+      [responses, messages],
+      { tools: [openais], tool_choice: { type: "web_search" }, reasoning: { effort: "high" } },
+      { tool_choice: { type: "tool", name: "web_search" } },
+      ["tools[0].search_context_size", "reasoning"],
+    ],
+    [
       [messages, chat],
       { tools: [claudes] },
       {
@@ -288,6 +294,8 @@ describe("a search that a provider has run", () => {
       { type: "web_search_tool_result", content: [] },
       { type: "text", text: "So." },
     ]);
+    // Google names the queries there alone where the turn ends in a call.
+    expect(ofClaude.body.usage).toMatchObject({ server_tool_use: { web_search_requests: 1 } });
     const ofOpenai = answered([responses, google], answer);
     expect(ofOpenai.body.output).toMatchObject([
       { type: "web_search_call", action: { query: "q", sources: [] } },

@@ -14,6 +14,7 @@ import type { SkippedTexts, StreamDecoder } from "../shared/stream/stream-decode
 import { cutStream, looksLikeObject, malformedEvent, textError, trimmed } from "../errors.ts";
 import { asArray, asNumber, asObject, asString } from "../shared/wire-fields.ts";
 import { unwrapInput } from "../shared/tools.ts";
+import { SearchReader } from "../shared/extras/web-search.ts";
 import {
   decodeAnyFinish,
   decodeFinish,
@@ -223,9 +224,13 @@ class CandidateStream {
   private said = "";
   private groundingMetadata: JsonObject | undefined;
 
+  /** The queries of searches that stand among the parts, as beside functions. */
+  private queryCount = 0;
+
   /** The searches that Google ran for this candidate, which it charges one by one. */
   get searchCount(): number {
-    return asArray(this.groundingMetadata?.webSearchQueries)?.length ?? 0;
+    const grounded = asArray(this.groundingMetadata?.webSearchQueries)?.length ?? 0;
+    return Math.max(grounded, this.queryCount);
   }
   private citationMetadata: JsonObject | undefined;
 
@@ -387,6 +392,7 @@ class CandidateStream {
         value: { ...value, ...(blob && { inlineData: blob }) },
       } as const;
       parts.push({ type: "opaque", ...this.nextPlace(), part: opaque });
+      this.queryCount += new SearchReader().read(opaque)?.queries.length ?? 0;
     }
     // What Google's own tools did goes back to no one else's model, and its seal with it.
     if (seal !== undefined && !("toolCall" in part || "toolResponse" in part)) this.seal = seal;

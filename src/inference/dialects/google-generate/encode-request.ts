@@ -13,7 +13,7 @@ import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/t
 import { flatEffort } from "../shared/reasoning-rules.ts";
 import { asObject, asString, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { losePromptCaching, loseServiceTier } from "../shared/encode-state.ts";
-import { isTranslated, searchTerms } from "../shared/extras/web-search.ts";
+import { isTranslated, loseSearches, searchTerms } from "../shared/extras/web-search.ts";
 import { encodeContents } from "./contents/encode-contents.ts";
 import { type GeminiPlace, GeminiState, thinkingLevels } from "./encode-state.ts";
 
@@ -314,12 +314,7 @@ function encodeSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
   const { traits, deviations } = state;
   if (!hasFunctions || (traits.searchBesideFunctions && deviations.searchesAlone !== true))
     return searchTerms(state, []) === undefined ? [] : [{ googleSearch: {} }];
-  const { tools = [], webSearch } = state.request;
-  const reason = "the model does not search beside functions";
-  if (webSearch !== undefined) state.lose("web_search_options", reason);
-  tools.forEach((tool, index) => {
-    if (isTranslated(tool, state)) state.lose(`tools[${index}]`, reason);
-  });
+  loseSearches(state, "the model does not search beside functions");
   return [];
 }
 

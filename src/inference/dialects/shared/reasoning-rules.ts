@@ -13,6 +13,7 @@ import type { TargetRoute } from "./exchange.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import type { EncodeState } from "./encode-state.ts";
+import { choosesSearch } from "./extras/web-search.ts";
 import { withoutUndefined } from "./wire-fields.ts";
 
 /**
@@ -287,10 +288,11 @@ function lacksThoughts({ request: { messages }, options: { providerId } }: Encod
  * Returns whether the model has to call a tool, which it cannot do while it reasons (Anthropic
  * answers 400 to both).
  */
-const forcesTool = ({ request: { toolChoice, tools } }: EncodeState): boolean =>
+const forcesTool = ({ request: { toolChoice, tools }, options }: EncodeState): boolean =>
   Boolean(tools?.length) &&
   (toolChoice?.type === "required" ||
     toolChoice?.type === "tool" ||
+    (toolChoice?.type === "hosted" && options.searches === true && choosesSearch(toolChoice)) ||
     (toolChoice?.type === "allowed" && toolChoice.mode === "required"));
 
 /**

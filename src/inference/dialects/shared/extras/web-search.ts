@@ -49,6 +49,14 @@ export const isTranslated = (tool: Tool, state: EncodeState): boolean =>
   state.options.searches === true &&
   isOpenSearch(tool.value);
 
+/** Declares the searches that a request of another dialect asks for as lost. */
+export function loseSearches(state: EncodeState, reason: string): void {
+  const { tools = [], webSearch } = state.request;
+  if (webSearch !== undefined) state.lose("web_search_options", reason);
+  for (const [index, tool] of tools.entries())
+    if (isTranslated(tool, state)) state.lose(`tools[${index}]`, reason);
+}
+
 /** Returns whether a choice forces a search. */
 export const choosesSearch = ({ value }: Extract<ToolChoice, { type: "hosted" }>): boolean =>
   value.type === "tool" ? value.name === "web_search" : isSearch(value);
