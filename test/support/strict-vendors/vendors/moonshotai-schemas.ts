@@ -132,6 +132,14 @@ export const moonshotSchemaRules = rulesOf(
       violates: tool(schemaOf({ type: "string", enum: ["text", null] })),
     },
     {
+      id: "required-is-a-switch",
+      when: someSchema(({ required }) => required !== undefined && !Array.isArray(required)),
+      says: words("At path 'properties.value.required': required must be an array"),
+      source:
+        "github.com/MoonshotAI/walle, keyword_validators.go, NousResearch/hermes-agent/issues/66835 (2026-07-18)",
+      violates: tool(schemaOf({ type: "string", required: true })),
+    },
+    {
       id: "required-and-not-named",
       when: someSchema(
         ({ required, properties }) =>

@@ -35,11 +35,17 @@ describe("a member for a strict server", () => {
       }),
     ],
     [
+      "forms of which one is no object's",
+      { anyOf: [text, object({ properties: some })], additionalProperties: false, required: true },
+      { anyOf: [text, object({ properties: some })] },
+    ],
+    [
       "members that are required and not named",
       object({ properties: some, required: ["a", "c"], allOf: [{ required: ["b"] }] }),
       object({ properties: some, required: ["a"], allOf: [{ required: ["b"] }] }),
     ],
     ["no named member", { required: ["c"] }, {}],
+    ["an older draft's switch", { type: "string", required: true }, text],
     ["listed texts", { enum: ["a", "b"] }, { type: "string", enum: ["a", "b"] }],
     ["listed numbers", { enum: [1, 2.5] }, { type: "number", enum: [1, 2.5] }],
     ["whole ones", { enum: [1, 2, null] }, { type: ["integer", "null"], enum: [1, 2, null] }],

@@ -116,18 +116,28 @@ class PlainSchema {
 
   /**
    * Returns a schema whose forms stand without a type beside them: each has it itself, or one object
-   * has the members of all where other rules of the object hold for them too. Values that are listed
-   * need no forms.
+   * has the members of all where all are objects and other rules hold for them too. Values that are
+   * listed need no forms.
    */
   private withPlainForms(schema: JsonObject): JsonObject {
     const { anyOf, ...others } = schema;
     const forms = asArray(anyOf);
     if (forms === undefined) return schema;
     if ("enum" in schema) return others;
-    if (objectRules.some((rule) => rule in schema)) return unitedForms(schema, this.root).schema;
-    const { type, ...rest } = others;
-    if (type === undefined) return schema;
-    return { ...rest, anyOf: forms.map((form) => withType(form, type)) };
+    if (objectRules.some((rule) => rule in schema) && forms.every((form) => this.isObjects(form)))
+      return unitedForms(schema, this.root).schema;
+    const { type, properties: _, required: __, additionalProperties: ___, ...rest } = others;
+    return {
+      ...rest,
+      anyOf: type === undefined ? forms : forms.map((form) => withType(form, type)),
+    };
+  }
+
+  /** Returns whether one of several forms may be an object's. */
+  private isObjects(form: JsonValue): boolean {
+    const { $ref: reference, type } = asObject(form) ?? {};
+    const named = typeof reference === "string" ? this.target(reference)?.type : type;
+    return named === undefined || [named].flat().includes("object");
   }
 }
 
@@ -137,13 +147,16 @@ function withType(form: JsonValue, type: JsonValue): JsonValue {
   return schema === undefined || "type" in schema || "$ref" in schema ? form : { type, ...schema };
 }
 
-/** Returns a schema that requires no member without naming it. */
+/**
+ * Returns a schema that requires no member without naming it, and has the older drafts' `required:
+ * true` of one member no more.
+ */
 function withNamedRequirements(schema: JsonObject): JsonObject {
   const { required, ...rest } = schema;
-  const names = asArray(required);
-  if (names === undefined) return schema;
+  if (required === undefined) return schema;
   const named = asObject(schema.properties) ?? {};
-  const kept = names.filter((name) => (asString(name) ?? "") in named);
-  if (kept.length === names.length) return schema;
+  const names = asArray(required);
+  const kept = (names ?? []).filter((name) => (asString(name) ?? "") in named);
+  if (kept.length === names?.length) return schema;
   return kept.length === 0 ? rest : { ...rest, required: kept };
 }
