@@ -91,16 +91,6 @@ describe("a search that a client of another dialect asks for", () => {
       ["tools[0].search_context_size", "reasoning"],
     ],
     [
-      [messages, chat],
-      { tools: [claudes] },
-      {
-        web_search_options: {
-          user_location: { type: "approximate", approximate: { city: "Rome" } },
-        },
-      },
-      ["tools[0].max_uses", "tools[0].allowed_domains"],
-    ],
-    [
       [responses, google],
       { tools: [openais] },
       { tools: [{ googleSearch: {} }] },
@@ -150,6 +140,7 @@ describe("a search that a client of another dialect asks for", () => {
   test.each<[what: string, pair: [DialectId, DialectId], fields: Record<string, unknown>]>([
     ["no price is known", [messages, responses], { tools: [claudes], searches: false }],
     ["no price is known", [responses, google], { tools: [openais], searches: false }],
+    ["each request would search", [messages, chat], { tools: [claudes] }],
     [
       "OpenAI is to read what it has stored",
       [responses, messages],

@@ -19,8 +19,7 @@ import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/t
 import { unitedParameters } from "../shared/schemas/united-forms.ts";
 import { cachingFields, furtherSampling, openaiStrict } from "../shared/openai-fields.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
-import { isTranslated, searchTerms } from "../shared/extras/web-search.ts";
-import { asObject, joined, withoutUndefined } from "../shared/wire-fields.ts";
+import { joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { fitBody } from "./fitting/fit-body.ts";
 import { encodeMessages } from "./messages/encode-messages.ts";
 import { translatedCapName } from "../shared/output-cap.ts";
@@ -102,29 +101,25 @@ function encodeSampling(state: EncodeState): JsonObject {
 
 function encodeOutput(state: EncodeState): JsonObject {
   const { request } = state;
+  const { webSearch } = request;
   return {
     response_format: request.output && encodeFormat(request.output, state),
     verbosity: request.verbosity,
     modalities: request.modalities,
     audio: request.audio,
     prediction: request.prediction,
-    web_search_options: encodeSearch(state),
+    web_search_options:
+      webSearch &&
+      withoutUndefined<JsonObject>({
+        search_context_size: webSearch.contextSize,
+        user_location: webSearch.userLocation && {
+          type: "approximate",
+          approximate: webSearch.userLocation,
+        },
+        ...(webSearch.extensions?.dialect === "openai-chat" ? webSearch.extensions.fields : {}),
+      }),
     moderation: request.moderation,
   };
-}
-
-/** Encodes a search: what a chat client wrote, or what a client of another dialect asks for. */
-function encodeSearch(state: EncodeState): JsonObject | undefined {
-  const { webSearch } = state.request;
-  const terms = state.sameDialect ? webSearch : searchTerms(state, ["contextSize", "userLocation"]);
-  if (terms === undefined) return undefined;
-  const { type: _, ...approximate } = asObject(terms.userLocation) ?? {};
-  const isPlaced = terms.userLocation !== undefined;
-  return withoutUndefined<JsonObject>({
-    search_context_size: terms.contextSize,
-    user_location: isPlaced ? { type: "approximate", approximate } : undefined,
-    ...(webSearch?.extensions?.dialect === "openai-chat" ? webSearch.extensions.fields : {}),
-  });
 }
 
 function encodeFormat(format: OutputFormat, state: EncodeState): JsonObject {
@@ -249,7 +244,6 @@ function encodeTool(tool: Tool, place: EncodePlace): JsonObject[] {
       ];
     case "hosted":
       if (tool.dialect === "openai-chat") return [tool.value];
-      if (isTranslated(tool, place.state)) return [];
       place.lose(`a ${String(tool.value.type)} that ${tool.dialect} runs itself`);
       return [];
   }

@@ -21,9 +21,9 @@ test.each([
   [bound, "anthropic-messages", "anthropic-messages", 2],
   [bound, "anthropic-messages", "openai-responses", 2],
   [bound, "anthropic-messages", "google-generate", 10],
-  [bound, "anthropic-messages", "openai-chat", 1],
+  [bound, "anthropic-messages", "openai-chat", undefined],
   [counted, "openai-responses", "anthropic-messages", 10],
-] as const)("searches of %j from %s, held for %s: %i", (body, client, upstream, most) => {
+] as const)("searches of %j from %s, held for %s: %p", (body, client, upstream, most) => {
   const sides = { client, upstream, deviations: {}, price: { base: { searches: 1n } } };
   const sent = sentExtras(askedExtras(body) ?? { levels: {}, tools: [] }, sides);
   expect(sent && mostCalls(sent).searches).toBe(most);

@@ -27,9 +27,15 @@ const unmeant: ReadonlySet<string> = new Set(["type", "name", "external_web_acce
 /** The prices of a route, as far as they say whether its provider searches the web. */
 export type RunPrice = { base: { searches?: bigint } } | undefined;
 
+/**
+ * Dialects that offer a model no search: Converse has none, and with chat's `web_search_options` each
+ * request searches and pays for it, where a client of another dialect leaves it to the model.
+ */
+const offersNoSearch: ReadonlySet<DialectId> = new Set(["amazon-converse", "openai-chat"]);
+
 /** Returns whether a route runs searches that a client of another dialect asks for. */
 export const runsSearches = (upstream: DialectId, price: RunPrice): boolean =>
-  upstream !== "amazon-converse" && price?.base.searches !== undefined;
+  !offersNoSearch.has(upstream) && price?.base.searches !== undefined;
 
 /** Returns whether a tool that a provider runs searches the web, in any dialect. */
 const isSearch = (value: Value): boolean =>
