@@ -138,10 +138,9 @@ describe.each(engines)("retention on %s", (_, freshUrl) => {
     await sql`insert into transfers values ('txn_1', 'a', 'b', 5, 'charge', null, 1)`.execute(
       database,
     );
-    await sql`insert into stored_responses
-      values ('resp_1', 'ws_a', 'key', 1, 1, 'completed', 'm', 0, null, 2, '{}', '[]', null, 0, null)`.execute(
-      database,
-    );
+    await sql`insert into stored_responses (id, workspace_id, key_id, created_at_ms, status, model,
+      background, size_bytes, record, input_items)
+      values ('resp_1', 'ws_a', 'key', 1, 'completed', 'm', 0, 2, '{}', '[]')`.execute(database);
     const wide = open(storage);
     await wide.settle(records);
     await wide.retention.purge();
