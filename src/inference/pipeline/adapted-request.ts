@@ -1,7 +1,7 @@
 import type { Loss } from "../canonical/request.ts";
 import { upstreamDialects } from "../dialects/index.ts";
 import type { Unreadable, UnsealedRequest } from "../dialects/shared/refused-thoughts.ts";
-import { namesEffort, withoutNone } from "../dialects/shared/refused-parameters.ts";
+import { namesEffort, withoutNone } from "../dialects/shared/reasoning-rules.ts";
 import type { Candidate } from "../routing/candidate.ts";
 import type { AttemptFailure } from "../upstream/upstream-failure.ts";
 import { chatDialectOf } from "./adapt.ts";

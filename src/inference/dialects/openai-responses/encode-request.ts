@@ -30,6 +30,7 @@ import {
   choosesSearch,
   isTranslated,
   locationOf,
+  searchesAtOpenai,
   searchTerms,
 } from "../shared/extras/web-search.ts";
 import { includedProbabilities, includedSeals } from "./decode-request.ts";
@@ -59,13 +60,14 @@ export function encodeRequest(
   });
   const { instructions, input } = encodeInput(state);
   const extensions = state.at("").extensionFields(request.extensions);
+  const tools = encodeToolFields(state);
   const body = joined<JsonObject>(
     { model: options.upstreamModel, input, instructions, store: false },
     encodeStream(state),
-    encodeToolFields(state),
+    tools,
     encodeSampling(state),
     encodeBounds(state),
-    { reasoning: encodeReasoning(state) },
+    { reasoning: encodeReasoning(state, tools.tools) },
     encodeIdentity(state),
     encodePromptCaching(state),
     extensions,
@@ -142,7 +144,7 @@ function encodeBounds(state: EncodeState): JsonObject {
  * Encodes other dialects' reasoning settings as an effort. Reasoning is shown as summaries where
  * that was requested.
  */
-function encodeReasoning(state: EncodeState): JsonObject | undefined {
+function encodeReasoning(state: EncodeState, tools: JsonValue | undefined): JsonObject | undefined {
   const { reasoning } = state.request;
   if (reasoning === undefined) return undefined;
   if (state.options.refuses?.always.includes("reasoning_effort") === true) {
@@ -155,11 +157,19 @@ function encodeReasoning(state: EncodeState): JsonObject | undefined {
   if (display !== undefined && display !== "summarized")
     state.lose("reasoning.display", "Responses shows summaries or nothing");
   const fields = withoutUndefined<JsonObject>({
-    effort: flatEffort(reasoning),
+    effort: effortBeside(tools, state),
     summary: shownSummary(state),
     ...state.at("reasoning").extensionFields(reasoning.extensions),
   });
   return Object.keys(fields).length === 0 ? undefined : fields;
+}
+
+/** Returns the effort, which is not the least where the model searches. */
+function effortBeside(tools: JsonValue | undefined, state: EncodeState): string | undefined {
+  const effort = state.request.reasoning && flatEffort(state.request.reasoning);
+  if (effort !== "minimal" || state.sameDialect || !searchesAtOpenai(tools)) return effort;
+  state.lose("reasoning.effort", "the model does not search with the least effort");
+  return "low";
 }
 
 /** Returns the summaries that are asked for, unless the upstream refuses to be asked. */

@@ -1,3 +1,4 @@
+import { editMembers } from "../../../platform/kernel/json/json-members.ts";
 import type { DialectId } from "../../canonical/dialect-id.ts";
 import type { Loss, CanonicalRequest } from "../../canonical/request.ts";
 import {
@@ -13,8 +14,8 @@ import type { TargetRoute } from "./exchange.ts";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { AssistantPart } from "../../canonical/message.ts";
 import type { EncodeState } from "./encode-state.ts";
-import { choosesSearch } from "./extras/web-search.ts";
-import { withoutUndefined } from "./wire-fields.ts";
+import { choosesSearch, searchesAtOpenai } from "./extras/web-search.ts";
+import { asObject, withoutUndefined } from "./wire-fields.ts";
 
 /**
  * Returns the reasoning settings of one attempt (contract, reasoning rules 1 to 4). Reasoning that
@@ -393,3 +394,46 @@ export const budgetWithin = (cap: number, budgetTokens: number): number =>
   budgetTokens < cap
     ? budgetTokens
     : Math.min(cap - 1, Math.max(budgetTokensMin, Math.floor(cap * 0.8)));
+
+/** A refusal of an effort, with the efforts that the catalog declares for the model. */
+interface RefusedEffort {
+  code: string | null;
+  /** The upstream's words, and the field that it names. */
+  message: string;
+  declared: readonly string[];
+}
+
+/** OpenAI's code for a model that has no efforts at all. */
+const withoutEfforts = "unsupported_parameter";
+
+/** Matches the list of efforts that a refusal names. */
+const namedEfforts =
+  /(?:supported values are|must be one of|expected one of|input should be)(.*)/is;
+
+/**
+ * Returns a request of chat or Responses with the least effort in place of `none`, of those that the
+ * refusal names or that are declared, and that the model searches with. Undefined where the refusal is about something else.
+ */
+export function withoutNone(text: string, refused: RefusedEffort): string | undefined {
+  const { code, message, declared } = refused;
+  if (code === withoutEfforts || !/effort/i.test(message)) return undefined;
+  const [, list = ""] = namedEfforts.exec(message) ?? [];
+  const known = [list.match(/[a-z]+/g) ?? [], declared].flatMap(risingEfforts);
+  const body = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  const { reasoning_effort: flat, reasoning } = body;
+  const searches = searchesAtOpenai(body["tools"]);
+  const effort = known.find((each) => each !== "minimal" || !searches) ?? "low";
+  if (flat === "none")
+    return editMembers(text, new Map([["reasoning_effort", JSON.stringify(effort)]]));
+  const nested = asObject(reasoning);
+  return nested?.effort === "none"
+    ? editMembers(text, new Map([["reasoning", JSON.stringify({ ...nested, effort })]]))
+    : undefined;
+}
+
+/** Returns whether a client names an effort itself, in any of its fields. */
+export const namesEffort = ({
+  reasoning_effort: flat,
+  reasoning,
+}: Readonly<Record<string, unknown>>): boolean =>
+  (flat ?? asObject(reasoning)?.effort ?? null) !== null;

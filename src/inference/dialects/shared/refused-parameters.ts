@@ -1,8 +1,5 @@
-import { editMembers } from "../../../platform/kernel/json/json-members.ts";
-import { risingEfforts } from "../../canonical/reasoning.ts";
 import type { Loss } from "../../canonical/request.ts";
 import type { DialectDeviations, RefusedParameters } from "../deviations.ts";
-import { asObject } from "./wire-fields.ts";
 
 /** An upstream whose model may refuse parameters. */
 interface RefusingUpstream {
@@ -60,45 +57,3 @@ export const isReasoningOff = ({
   flat === "none" ||
   (Object(reasoning) as { effort?: unknown }).effort === "none" ||
   (Object(thinking) as { type?: unknown }).type === "disabled";
-
-/** A refusal of an effort, with the efforts that the catalog declares for the model. */
-interface RefusedEffort {
-  code: string | null;
-  /** The upstream's words, and the field that it names. */
-  message: string;
-  declared: readonly string[];
-}
-
-/** OpenAI's code for a model that has no efforts at all. */
-const withoutEfforts = "unsupported_parameter";
-
-/** Matches the list of efforts that a refusal names. */
-const namedEfforts =
-  /(?:supported values are|must be one of|expected one of|input should be)(.*)/is;
-
-/**
- * Returns a request of chat or Responses with the least effort in place of `none`, of those that the
- * refusal names or that are declared. Undefined where the refusal is about something else.
- */
-export function withoutNone(text: string, refused: RefusedEffort): string | undefined {
-  const { code, message, declared } = refused;
-  if (code === withoutEfforts || !/effort/i.test(message)) return undefined;
-  const [, list = ""] = namedEfforts.exec(message) ?? [];
-  const [effort = "low"] = [list.match(/[a-z]+/g) ?? [], declared].flatMap(risingEfforts);
-  const { reasoning_effort: flat, reasoning } = JSON.parse(text) as Readonly<
-    Record<string, unknown>
-  >;
-  if (flat === "none")
-    return editMembers(text, new Map([["reasoning_effort", JSON.stringify(effort)]]));
-  const nested = asObject(reasoning);
-  return nested?.effort === "none"
-    ? editMembers(text, new Map([["reasoning", JSON.stringify({ ...nested, effort })]]))
-    : undefined;
-}
-
-/** Returns whether a client names an effort itself, in any of its fields. */
-export const namesEffort = ({
-  reasoning_effort: flat,
-  reasoning,
-}: Readonly<Record<string, unknown>>): boolean =>
-  (flat ?? asObject(reasoning)?.effort ?? null) !== null;

@@ -24,7 +24,7 @@ export const clientsOwn: readonly RegExp[] = [
   // instructions at places that the model does not know.
   new RegExp(`^anthropic/(?!${fittedForClaude.join("|")})`),
   // `none` is never clamped (contract, reasoning rules 1 and 3).
-  /^(?:openai\/effort-none|groq\/effort-gpt-oss)$/,
+  /^(?:openai\/(?:responses-)?effort-none|groq\/effort-gpt-oss)$/,
   // Calls and results that do not belong together.
   /\/(?:responses-)?(?:calls?-without-(?:results|output|name)|results-without-calls|output-without-call)$/,
   // Members that mean nothing without another one.
@@ -40,6 +40,8 @@ export const clientsOwn: readonly RegExp[] = [
   /^llama-cpp\/(?:pattern-without-anchors|prompt-\w+)$/,
   /\/(?:schema-missing|schema-streamed|json-without-the-word)$/,
   /^groq\/json-beside-functions$/,
+  // An effort that the client names beside a tool that excludes it.
+  /^openai\/responses-search-with-least-effort$/,
   // Fields that the client's own dialect does not have.
   /^openai\/(?:responses-unknown-(?!reasoning)|responses-item-id|responses-nested-tool|responses-reasoning-alone)/,
   /^openai\/(?:unknown-thinking|unknown-top-k|image-in-a-result)$/,

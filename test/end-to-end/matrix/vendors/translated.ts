@@ -260,6 +260,10 @@ export const translated: Readonly<Record<string, Fields>> = {
   "google/parameters-subset": ask({
     tools: [chatTool({ parameters: schemaOf({ type: "string" }, { $schema: "https://x.test" }) })],
   }),
+  "openai/responses-search-with-least-effort": ask({
+    web_search_options: {},
+    reasoning_effort: "minimal",
+  }),
   "google/search-beside-functions": searching,
   "google/search-unannounced": searching,
   "google/auto-beside-search": { ...searching, tool_choice: "auto" },

@@ -115,17 +115,19 @@ describe("thinking that is off, at a model that cannot stop,", () => {
     return scene.gateway.post("/messages", body);
   };
 
+  const search = { tools: [{ type: "web_search_20250305", name: "web_search" }] };
   test.each([
-    ["gpt-5", "minimal"],
-    ["o3", "low"],
-  ])("%s is as little as it knows", async (model, least) => {
-    const answer = await askOff(model, { provider: { only: ["openai"] } });
+    ["gpt-5", "minimal", {}],
+    ["gpt-5", "low", search],
+    ["o3", "low", {}],
+  ])("%s is as little as it knows: %s beside %j", async (model, least, more) => {
+    const answer = await askOff(model, { ...more, provider: { only: ["openai"] } });
     expect(answer.status).toBe(200);
     expect(answer.headers.get("x-service-translation-loss")).toContain("thinking");
-    expect(scene.upstream.received.map(({ body }) => body["reasoning_effort"])).toEqual([
-      "none",
-      least,
-    ]);
+    const efforts = scene.upstream.received.map(
+      ({ body }) => body["reasoning_effort"] ?? (body["reasoning"] as { effort: string }).effort,
+    );
+    expect(efforts).toEqual(["none", least]);
   });
 
   test("is refused where the caller wants no loss", async () => {

@@ -48,6 +48,34 @@ export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
       source: reasoningGuide,
       violates: { model: "gpt-5.5", body: { ...hello, [field]: 0.5 } },
     })),
+    {
+      id: "responses-effort-none",
+      models: /^(?:o\d|gpt-5(?!\.)|gpt-6(?:\.\d+)?-astra)/,
+      when: ({ body }) => fieldsOf(body["reasoning"])["effort"] === "none",
+      says: ({ model }) =>
+        `Unsupported value: 'none' is not supported with the '${model}' model. ` +
+        `Supported values are: ${model.startsWith("gpt-5") ? "'minimal', " : ""}'low', 'medium', and 'high'.`,
+      param: "reasoning.effort",
+      code: "unsupported_value",
+      source:
+        "github.com/openai/openai-agents-python/issues/2089 (2025-11-17), " +
+        "UKGovernmentBEIS/inspect_ai/pull/5254 (2026-09-04)",
+      violates: { model: "gpt-5", body: { ...hello, reasoning: { effort: "none" } } },
+    },
+    {
+      id: "responses-search-with-least-effort",
+      when: ({ body }) =>
+        fieldsOf(body["reasoning"])["effort"] === "minimal" &&
+        listOf(body["tools"]).some(({ type }) => String(type).startsWith("web_search")),
+      says: "The following tools cannot be used with reasoning.effort 'minimal': web_search.",
+      param: "tools",
+      source:
+        "github.com/openai/codex/issues/3559 (2025-09-13), openai/codex/pull/5072 (2025-10-10)",
+      violates: {
+        model: "gpt-5",
+        body: { ...hello, reasoning: { effort: "minimal" }, tools: [{ type: "web_search" }] },
+      },
+    },
     ...(
       [
         ["stop", "END"],

@@ -42,6 +42,13 @@ const isSearch = (value: Value): boolean =>
   /^(?:openrouter:)?web_search/.test(asString(value["type"]) ?? "") || "googleSearch" in value;
 
 /**
+ * Returns whether the tools of a request for Responses search the web, which models refuse with the
+ * effort `minimal`. Source: openai/codex#3559 (2025-09).
+ */
+export const searchesAtOpenai = (tools: unknown): boolean =>
+  (asArray(tools) ?? []).some((tool) => isSearch(asObject(tool) ?? {}));
+
+/**
  * Returns whether a tool is a search that another provider may run: OpenAI's may be one of the pages
  * alone that OpenAI has stored.
  */
