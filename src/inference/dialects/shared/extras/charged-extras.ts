@@ -229,11 +229,10 @@ function carriesTool(
   return client === upstream || (isTranslated === true && runsSearches(upstream, price));
 }
 
-/** Returns the most calls that reach a provider as a bound. In chat, a model searches once. */
+/** Returns the most calls that reach a provider as a bound. */
 function sentBound({ most }: HostedTool, { client, upstream }: Sides): number | undefined {
-  if (client === upstream) return most;
-  if (upstream === "openai-chat") return 1;
-  return client === "anthropic-messages" && upstream === "openai-responses" ? most : undefined;
+  const isSent = client === "anthropic-messages" && upstream === "openai-responses";
+  return client === upstream || isSent ? most : undefined;
 }
 
 /** Fields that choose a price or a paid tool, and that a server may be known to refuse. */
