@@ -263,7 +263,7 @@ describe("a search that a provider has run", () => {
   });
 
   test("by Gemini beside functions is either's, without addresses", () => {
-    const step = { toolType: "GOOGLE_SEARCH_WEB", id: "s1" };
+    const step = { toolType: "GOOGLE_SEARCH_WEB", id: "s-1" };
     const answer = {
       candidates: [
         {
@@ -281,7 +281,7 @@ describe("a search that a provider has run", () => {
     };
     const ofClaude = answered([messages, google], answer);
     expect(ofClaude.body.content).toMatchObject([
-      { ...use, id: "srvtoolu_s1" },
+      { ...use, id: "srvtoolu_s_1" },
       { type: "web_search_tool_result", content: [] },
       { type: "text", text: "So." },
     ]);
@@ -330,6 +330,8 @@ test("searches of other providers do not reach Anthropic, nor what cites them", 
     kept: [{ type: "text", text: "So." }] as never,
     lost: ["messages[1].content[0]", "messages[1].content[1]"],
   });
+  const empty = { ...result(""), tool_use_id: "toolu_1", content: [] };
+  expect(passed([{ ...use, id: "toolu_1" }, empty, ownText]).kept).toEqual([ownText] as never);
   const own = [use, result("sealed"), ownText];
   expect(passed(own)).toEqual({ kept: own as never, lost: [] });
 });

@@ -270,7 +270,8 @@ export function opaqueBlocks(part: OpaquePart): JsonObject[] {
   if (part.dialect === "anthropic-messages") return [part.value];
   const search = new SearchReader().read(part);
   if (search === undefined) return [];
-  const id = legalName(`srvtoolu_${search.id}`, maxLength);
+  // Anthropic takes no hyphen in ids of its own tools, and the search may go back to it.
+  const id = legalName(`srvtoolu_${search.id}`, maxLength).replaceAll("-", "_");
   const pages = search.urls.map((url) => ({
     type: "web_search_result",
     url,

@@ -98,6 +98,32 @@ export const toolRules = rulesOf(
       },
     },
     {
+      id: "search-id",
+      when: someBlock(
+        ({ type, id }) =>
+          type === "server_tool_use" && !/^srvtoolu_[a-zA-Z0-9_]+$/.test(String(id)),
+      ),
+      says: "messages.1.content.0.server_tool_use.id: String should match pattern '^srvtoolu_[a-zA-Z0-9_]+$'",
+      source:
+        "github.com/ding113/claude-code-hub/issues/470 (2025-12-27), Wei-Shaw/sub2api/issues/1308 (2026-03-26)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: askClaude({
+          messages: [
+            { role: "user", content: "Hi" },
+            {
+              role: "assistant",
+              content: [
+                { type: "server_tool_use", id: "srvtoolu_s-1", name: "web_search", input: {} },
+                { type: "web_search_tool_result", tool_use_id: "srvtoolu_s-1", content: [] },
+              ],
+            },
+            { role: "user", content: "Sure?" },
+          ],
+        }),
+      },
+    },
+    {
       id: "unsealed-search",
       when: someBlock(
         ({ type, content }) =>

@@ -51,10 +51,20 @@ export function withoutForeignSearches(text: string, messages: unknown): OwnSear
 const isForeign = (seal: unknown): boolean =>
   seal === "" || (typeof seal === "string" && seal.startsWith(ownSearchMark));
 
-/** Returns whether a block is the result of a search that Anthropic did not run. */
-const isForeignResult = ({ type, content }: Fields): boolean =>
-  type === "web_search_tool_result" &&
-  (asArray(content) ?? []).some((page) => isForeign(asObject(page)?.encrypted_content));
+/** Ids of searches that Anthropic takes; it answers 400 to others. */
+const ownIds = /^srvtoolu_\w+$/;
+
+/**
+ * Returns whether a block is the result of a search that Anthropic did not run. One without pages is
+ * known by its id.
+ */
+function isForeignResult({ type, content, tool_use_id: id }: Fields): boolean {
+  if (type !== "web_search_tool_result") return false;
+  const pages = asArray(content) ?? [];
+  return pages.length === 0
+    ? !ownIds.test(String(id))
+    : pages.some((page) => isForeign(asObject(page)?.encrypted_content));
+}
 
 /** Returns a block without citations that Anthropic did not write; the same where it has none. */
 function withOwnCitations(block: Fields): Fields {
