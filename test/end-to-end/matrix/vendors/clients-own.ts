@@ -11,6 +11,7 @@ const fittedForClaude = [
   "thinking-disabled",
   "thinking-off-with-much-effort",
   "later-system",
+  "search-id",
   "unsealed-search",
 ];
 
