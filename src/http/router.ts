@@ -38,8 +38,7 @@ import {
   innerRequest,
 } from "./inner-call.ts";
 import { parseJsonObject, readJsonText } from "./bodies/read-body.ts";
-import { patternOf, withoutFinalSlash } from "./final-slash.ts";
-import { meantPath } from "./meant-path.ts";
+import { meantPath, patternOf, withoutFinalSlash } from "./mistyped-paths.ts";
 import { preflight } from "./preflight.ts";
 import {
   allowOf,

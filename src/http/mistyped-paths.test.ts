@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { patternOf } from "./final-slash.ts";
-import { meantPath } from "./meant-path.ts";
+import { meantPath, patternOf } from "./mistyped-paths.ts";
 
 const known = patternOf([
   "/v1/messages",
