@@ -7,7 +7,7 @@ import type { ShownAnswer } from "../../inference/dialects/shared/exchange.ts";
 import type { UpstreamRoute } from "../../inference/catalog/model.ts";
 import { execute } from "../../inference/pipeline/execute.ts";
 import type { ServedBytes, ServedStream } from "../../inference/pipeline/stream/open-stream.ts";
-import type { ServedWhole, Served, Settled } from "../../inference/pipeline/served-answer.ts";
+import type { ServedWhole, ServedFacts, Settled } from "../../inference/pipeline/served-answer.ts";
 import {
   headerText,
   serverTimingText,
@@ -245,7 +245,7 @@ function lossText(losses: readonly Loss[]): string {
  * headers"), added to those that the request has collected so far.
  */
 function servedHeaders(
-  served: Served,
+  served: ServedFacts,
   { gathered, endMs }: { gathered: AnswerHeaders; endMs: number },
 ): AnswerHeaders {
   const { candidate, attempts, fallback, balanceAtAdmissionNano, timing } = served;

@@ -6,7 +6,7 @@ import type { Candidate } from "../routing/candidate.ts";
 import type { PostedCharge } from "../../billing/ledger/ledger-port.ts";
 
 /** The facts that accompany every answer, whole or streamed. */
-export interface Served {
+export interface ServedFacts {
   candidate: Candidate;
   /**
    * The parts that the translation to the upstream's dialect dropped or changed and, for a whole
@@ -25,7 +25,7 @@ export interface Served {
 }
 
 /** A whole answer, settled. */
-export interface ServedWhole extends Served {
+export interface ServedWhole extends ServedFacts {
   kind: "whole";
   answer: WholeAnswer;
   settled: Settled;

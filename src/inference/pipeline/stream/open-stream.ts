@@ -25,7 +25,7 @@ import {
 import { routingTrail } from "../plan/plan-call.ts";
 import { settle } from "../settlement/settle.ts";
 import type { Settlement } from "../settlement/settlement.ts";
-import type { Served, Settled } from "../served-answer.ts";
+import type { ServedFacts, Settled } from "../served-answer.ts";
 import { OutputWatch } from "../hold/output-watch.ts";
 import { asStreamError } from "../failure-error.ts";
 import type { MeteredUsage, ModelFallback } from "../../canonical/response.ts";
@@ -397,13 +397,13 @@ class OpenedStream {
 const hundredths = (milliseconds: number): number => Math.round(milliseconds * 100) / 100;
 
 /** A stream whose first content has come. */
-export interface ServedStream extends Served {
+export interface ServedStream extends ServedFacts {
   kind: "stream";
   stream: RelayedStream;
 }
 
 /** An answer of bytes, of which the first have come. */
-export interface ServedBytes extends Served {
+export interface ServedBytes extends ServedFacts {
   kind: "bytes";
   bytes: RelayedBytes;
 }
