@@ -12,16 +12,12 @@ import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
-  descending,
-  pageOf,
-  pageQuery,
-  placeFields,
   plainText,
-  timeRank,
   forPresets,
   readsPresets,
   writesPresets,
 } from "./account-fields.ts";
+import { descending, pageOf, pageQuery, placeFields, timeRank } from "./list-pages.ts";
 import type { WorkspaceAlias } from "../../identity/workspaces/alias-store.ts";
 
 const nameField = aliasNameSchema.describe(

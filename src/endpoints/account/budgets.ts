@@ -22,17 +22,13 @@ import { lazily } from "../../http/endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
-  descending,
   emailField,
   nameField,
   neverCached,
   plainText,
   workspaceOf,
-  pageOf,
-  pageQuery,
-  placeFields,
-  timeRank,
 } from "./account-fields.ts";
+import { descending, pageOf, pageQuery, placeFields, timeRank } from "./list-pages.ts";
 import { alertObject, alertSchema, budgetObject, budgetSchema } from "./budget-object.ts";
 
 const limitMaxUsd = 1_000_000;

@@ -15,18 +15,14 @@ import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
-  ascending,
   atMost,
   emailField,
   forSessions,
   nameField,
   neverCached,
   sessionOf,
-  pageOf,
-  pageQuery,
-  placeFields,
-  timeRank,
 } from "./account-fields.ts";
+import { ascending, pageOf, pageQuery, placeFields, timeRank } from "./list-pages.ts";
 import {
   invitationObject,
   invitationObjectSchema,

@@ -18,17 +18,13 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
-  descending,
   nameField,
   plainText,
-  pageOf,
-  pageQuery,
-  placeFields,
-  timeRank,
   forPresets,
   readsPresets,
   writesPresets,
 } from "./account-fields.ts";
+import { descending, pageOf, pageQuery, placeFields, timeRank } from "./list-pages.ts";
 import { isObject } from "../../platform/kernel/json/json-members.ts";
 
 const fields = z.looseObject({});

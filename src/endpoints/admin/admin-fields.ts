@@ -4,7 +4,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { DayRange } from "../../insights/usage/service-usage-store.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
-import { plainText } from "../account/account-fields.ts";
+import { plainText, wholeNumberField } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /**
@@ -30,23 +30,10 @@ const pageMax = 200;
 const pageDefault = 50;
 const offsetMax = 1_000_000;
 
-const limitProblem = `must be a whole number from 1 to ${pageMax}`;
-const offsetProblem = `must be a whole number from 0 to ${offsetMax}`;
-
 /** The parameters of a page of a list. */
 export const pageFields = {
-  limit: z.coerce
-    .number(limitProblem)
-    .int(limitProblem)
-    .min(1, limitProblem)
-    .max(pageMax, limitProblem)
-    .default(pageDefault),
-  offset: z.coerce
-    .number(offsetProblem)
-    .int(offsetProblem)
-    .min(0, offsetProblem)
-    .max(offsetMax, offsetProblem)
-    .default(0),
+  limit: wholeNumberField([1, pageMax]).default(pageDefault),
+  offset: wholeNumberField([0, offsetMax]).default(0),
 };
 
 /** The same, as documents show it. */
@@ -83,16 +70,9 @@ export const pageObject = <Item>(
 ) => ({ object: "list", data, total, has_more: offset + data.length < total });
 
 const daysMax = 366;
-const daysProblem = `must be a whole number from 1 to ${daysMax}`;
 
 /** The number of days (UTC) that figures cover, including today. */
-export const daysField = (standard: number) =>
-  z.coerce
-    .number(daysProblem)
-    .int(daysProblem)
-    .min(1, daysProblem)
-    .max(daysMax, daysProblem)
-    .default(standard);
+export const daysField = (standard: number) => wholeNumberField([1, daysMax]).default(standard);
 
 /** The same, as documents show it. */
 export const daysParameter = (standard: number) =>

@@ -5,6 +5,7 @@ import { lazily } from "../../http/endpoint.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
 import { pageAtOffset } from "../../insights/generation-search.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
+import { listSchema } from "../account/list-pages.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { chargeExplanation, chargeExplanationSchema } from "../insights/generation.ts";
 import { filterOf } from "../insights/generation-list.ts";
@@ -69,13 +70,7 @@ export const listAllGenerations = defineEndpoint({
     "requests. A page may have fewer entries than limit, or none, and still have a next_cursor that continues the " +
     "search.",
   query: documentedQuery,
-  response: () =>
-    z.object({
-      object: z.literal("list"),
-      data: z.array(adminGenerationSchema()),
-      has_more: z.boolean(),
-      next_cursor: z.string().nullable(),
-    }),
+  response: () => listSchema(adminGenerationSchema()),
   async handle(context, deps: Parts) {
     const { requests } = deps.insights;
     const { workspace_id: workspaceIds } = checkBody(

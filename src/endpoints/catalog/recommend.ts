@@ -11,6 +11,7 @@ import {
   type ScorePart,
 } from "../../inference/catalog/recommend-models.ts";
 import type { HealthWindows } from "../../inference/routing/health/health-windows.ts";
+import { wholeNumberField } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   routeHealth,
@@ -20,7 +21,6 @@ import {
   shownObject,
 } from "./sub-route.ts";
 
-const limitProblem = "must be a whole number from 1 to 50";
 const countProblem = "must be a whole number, 0 at least";
 const priceProblem = "must be a number of USD, 0 at least";
 
@@ -33,12 +33,7 @@ const querySchema = z.object({
   free_only: z.enum(["true", "false"], "must be true or false").default("false"),
   max_input_per_1m: z.coerce.number(priceProblem).min(0, priceProblem).optional(),
   min_context: z.coerce.number(countProblem).int(countProblem).min(0, countProblem).optional(),
-  limit: z.coerce
-    .number(limitProblem)
-    .int(limitProblem)
-    .min(1, limitProblem)
-    .max(50, limitProblem)
-    .default(5),
+  limit: wholeNumberField([1, 50]).default(5),
 });
 
 const shares = lazily(() =>

@@ -9,7 +9,8 @@ import { dayMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { sumSixDecimals, usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { workspaceOf, entryLimit, entryPage } from "../account/account-fields.ts";
+import { neverCached, workspaceOf } from "../account/account-fields.ts";
+import { cutPage, entryLimit, entryParameters, listSchema } from "../account/list-pages.ts";
 
 const usd = z.number();
 
@@ -171,25 +172,13 @@ export const listCreditTransactions = defineEndpoint({
     "the balance. next_cursor, sent as cursor, returns older entries.",
   tag: "Account",
   query: z.object({
-    limit: z
-      .string()
-      .optional()
-      .describe(
-        `Number of entries on a page. Default ${entryPage.usual}, at most ${entryPage.most}.`,
-      ),
-    cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
+    ...entryParameters,
     offset: z
       .string()
       .optional()
       .describe(`Number of entries to leave out, where no cursor is sent, at most ${offsetMax}.`),
   }),
-  response: () =>
-    z.object({
-      object: z.literal("list"),
-      data: z.array(entrySchema()),
-      has_more: z.boolean(),
-      next_cursor: z.string().nullable(),
-    }),
+  response: () => listSchema(entrySchema()),
   encodeError: encodeContractError,
   async handle(context, { statements }: Pick<Dependencies, "statements">) {
     const limit = entryLimit(context.query);
@@ -200,18 +189,10 @@ export const listCreditTransactions = defineEndpoint({
       before,
       limit: offset + limit + 1,
     });
-    const found = read.slice(offset);
-    const shown = found.slice(0, limit);
-    const last = shown.at(-1);
-    const more = found.length > limit && last !== undefined;
+    const { data, place } = cutPage(read.slice(offset), limit, cursorText);
     return context.json(
-      {
-        object: "list",
-        data: shown.map(entryObject),
-        has_more: more,
-        next_cursor: more ? cursorText(last) : null,
-      },
-      { headers: { "cache-control": "no-store" } },
+      { object: "list", data: data.map(entryObject), ...place },
+      { headers: neverCached },
     );
   },
 });

@@ -8,13 +8,8 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
-import {
-  workspaceOf,
-  cutPage,
-  pageQuery,
-  placeFields,
-  unknownCursor,
-} from "../account/account-fields.ts";
+import { workspaceOf } from "../account/account-fields.ts";
+import { cutPage, pageQuery, placeFields, unknownCursor } from "../account/list-pages.ts";
 import {
   documentObject,
   documentSchema,

@@ -7,14 +7,12 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import {
   accountBodyBytesMax,
-  cutPage,
   emailField,
   nameField,
-  placeFields,
   plainText,
-  unknownCursor,
   workspaceOf,
 } from "../account/account-fields.ts";
+import { cutPage, placeFields, unknownCursor } from "../account/list-pages.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   customerAnswer,

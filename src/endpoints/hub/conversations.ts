@@ -14,10 +14,10 @@ import {
   forHub,
   lineField,
   listObject,
-  listSchema,
   pageFields,
   pageParameters,
 } from "./hub-fields.ts";
+import { listSchema } from "../account/list-pages.ts";
 
 const shared = { ...forHub, tag: "Conversations" } as const;
 const reads = { managementScope: "read:llm-keys", session: true } as const;

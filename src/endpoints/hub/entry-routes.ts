@@ -26,13 +26,13 @@ import {
   hubCaller,
   lineField,
   listObject,
-  listSchema,
   pageFields,
   pageParameters,
   readsHub,
   visibilityField,
   writesHub,
 } from "./hub-fields.ts";
+import { listSchema } from "../account/list-pages.ts";
 
 const sharedFields = lazily(() => ({
   id: z.string(),

@@ -4,7 +4,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { hubCallerOf, visibilities, type HubCaller, type Page } from "../../mcp/hub/entry.ts";
 import { bodyCharactersMax, unprintable } from "../../mcp/hub/hub-library.ts";
-import { plainText } from "../account/account-fields.ts";
+import { plainText, wholeNumberField } from "../account/account-fields.ts";
 
 /** The declarations that every route of the hub shares. */
 export const forHub = {
@@ -78,28 +78,14 @@ export const namesField = z
   .max(20, "must have at most 20 entries")
   .transform(withoutRepeats);
 
-const limitProblem = "must be a whole number from 1 to 100";
-
 /** The number of records on a page. */
-export const limitField = (standard: number) =>
-  z.coerce
-    .number(limitProblem)
-    .int(limitProblem)
-    .min(1, limitProblem)
-    .max(100, limitProblem)
-    .default(standard);
+export const limitField = (standard: number) => wholeNumberField([1, 100]).default(standard);
 
 /** A search text; each of its words has to begin a word of the record. */
 const searchField = plainText(200).trim().min(1, "must not be empty").optional();
 
-const offsetProblem = "must be a whole number from 0 to 9999999";
 /** The number of records before a page that no cursor begins. */
-export const offsetField = z.coerce
-  .number(offsetProblem)
-  .int(offsetProblem)
-  .min(0, offsetProblem)
-  .max(9_999_999, offsetProblem)
-  .optional();
+export const offsetField = wholeNumberField([0, 9_999_999]).optional();
 
 /** The parameters of a page of a list. */
 export const pageFields = {
@@ -126,15 +112,6 @@ export const pageParameters = {
   cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
   offset: offsetParameter,
 };
-
-/** The answer of a list. */
-export const listSchema = <Item extends z.ZodType>(item: Item) =>
-  z.object({
-    object: z.literal("list"),
-    data: z.array(item),
-    has_more: z.boolean(),
-    next_cursor: z.string().nullable(),
-  });
 
 /** Returns a list in the form that clients read. */
 export const listObject = <Item, Shown>(

@@ -21,7 +21,6 @@ import {
   hubCaller,
   lineField,
   listObject,
-  listSchema,
   pageFields,
   pageParameters,
   readsHub,
@@ -29,6 +28,7 @@ import {
   tagsField,
   writesHub,
 } from "./hub-fields.ts";
+import { listSchema } from "../account/list-pages.ts";
 
 const slugOf = (context: RequestContext<unknown>): string => context.param("slug");
 

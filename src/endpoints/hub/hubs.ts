@@ -11,7 +11,6 @@ import {
   hubCaller,
   lineField,
   listObject,
-  listSchema,
   pageFields,
   pageParameters,
   readsHub,
@@ -19,6 +18,7 @@ import {
   visibilityField,
   writesHub,
 } from "./hub-fields.ts";
+import { listSchema } from "../account/list-pages.ts";
 import { zipAnswer } from "./skills.ts";
 
 const slugOf = (context: RequestContext<unknown>): string => context.param("slug");

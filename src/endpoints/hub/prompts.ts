@@ -17,12 +17,12 @@ import {
   limitField,
   lineField,
   listObject,
-  listSchema,
   namesField,
   tagsField,
   visibilityField,
   writesHub,
 } from "./hub-fields.ts";
+import { listSchema } from "../account/list-pages.ts";
 
 const modelField = lineField(200);
 

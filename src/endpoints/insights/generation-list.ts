@@ -10,6 +10,7 @@ import {
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { workspaceOf } from "../account/account-fields.ts";
+import { listSchema } from "../account/list-pages.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { csvHeaders, csvLine } from "./csv.ts";
@@ -91,13 +92,7 @@ export const generationAnalytics = defineEndpoint({
     "may have fewer entries than limit, or none, and still have a next_cursor that continues the search.",
   query: generationQueries.list,
   otherResponseTypes: ["text/csv"],
-  response: () =>
-    z.object({
-      object: z.literal("list"),
-      data: z.array(generationRowSchema()),
-      has_more: z.boolean(),
-      next_cursor: z.string().nullable(),
-    }),
+  response: () => listSchema(generationRowSchema()),
   async handle(
     context,
     deps: Pick<Dependencies, "llmKeys" | "generations" | "insights" | "clock">,

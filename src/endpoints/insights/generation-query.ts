@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { checkBody } from "../../http/bodies/check-body.ts";
+import { wholeNumberField } from "../account/account-fields.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { range, rangeDaysDefault, rangeDaysMax, rangeOf } from "./analytics-query.ts";
 import { lazily, type AnswerOf } from "../../http/endpoint.ts";
@@ -16,20 +17,10 @@ const offsetMax = 10_000;
 const offsetProblem = `must be an integer from 0 to ${offsetMax}; use cursor to go further`;
 const cursorField = z.string().regex(/^gen_[0-9a-f]{32}$/, cursorProblem);
 const pageFields = {
-  limit: z.coerce
-    .number(limitProblem)
-    .int(limitProblem)
-    .min(1, limitProblem)
-    .max(generationsMax, limitProblem)
-    .default(generationsDefault),
+  limit: wholeNumberField([1, generationsMax], limitProblem).default(generationsDefault),
   cursor: cursorField.optional(),
   after: cursorField.optional(),
-  offset: z.coerce
-    .number(offsetProblem)
-    .int(offsetProblem)
-    .min(0, offsetProblem)
-    .max(offsetMax, offsetProblem)
-    .default(0),
+  offset: wholeNumberField([0, offsetMax], offsetProblem).default(0),
 };
 
 const valuesMax = 50;

@@ -6,6 +6,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { UptimeDay } from "../../inference/catalog/route-history.ts";
 import { type IncidentNotice, noticeStates } from "../../insights/health/incident-notices.ts";
 import { dayMs, isoOrNull } from "../../platform/kernel/clock.ts";
+import { wholeNumberField } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** Contract, "Limits": clients need not ask more often than once a minute. */
@@ -64,7 +65,6 @@ export const health = defineEndpoint({
 });
 
 const daysMost = 90;
-const daysProblem = `must be a whole number from 1 to ${daysMost}`;
 
 const incidentSchema = lazily(() =>
   z.object({
@@ -184,12 +184,7 @@ export async function healthHistoryOf(
 }
 
 const querySchema = z.object({
-  days: z.coerce
-    .number(daysProblem)
-    .int(daysProblem)
-    .min(1, daysProblem)
-    .max(daysMost, daysProblem)
-    .default(daysMost),
+  days: wholeNumberField([1, daysMost]).default(daysMost),
 });
 
 /** Returns the daily uptime of each provider, and incidents. */

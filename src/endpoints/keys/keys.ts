@@ -12,18 +12,20 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   accountBodyBytesMax,
-  descending,
   momentField,
   momentMs,
   nameField,
   neverCached,
   truthIn,
+} from "../account/account-fields.ts";
+import {
+  descending,
   pageOf,
   pageParameters,
   placeFields,
   timeRank,
   type ListOrder,
-} from "../account/account-fields.ts";
+} from "../account/list-pages.ts";
 import {
   assertGrantsInference,
   assertRoomForChild,

@@ -8,13 +8,8 @@ import type { KeyConnection } from "../../identity/keys/llm-key-store.ts";
 import type { Run } from "../../identity/keys/run.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
-import {
-  accountBodyBytesMax,
-  nameField,
-  neverCached,
-  placeFields,
-  unknownCursor,
-} from "../account/account-fields.ts";
+import { accountBodyBytesMax, nameField, neverCached } from "../account/account-fields.ts";
+import { cutPage, placeFields, unknownCursor } from "../account/list-pages.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { assertGrantsInference } from "../keys/child-keys.ts";
 import { assertBoundToNoTeam } from "../keys/key-team.ts";
@@ -181,13 +176,8 @@ export const listRuns = defineEndpoint({
       own === undefined ? { rootId: isKey ? caller.key.id : undefined } : { withinId: own.id };
     const query = { workspaceId: caller.workspace.id, ownerId, ...within };
     const found = await deps.runs.store.list({ ...query, beforeId: cursor, limit: limit + 1 });
-    const page = found.slice(0, limit);
-    return context.json({
-      object: "list",
-      data: await runObjects(deps, page),
-      has_more: found.length > limit,
-      next_cursor: found.length > limit ? (page.at(-1)?.id ?? null) : null,
-    });
+    const { data, place } = cutPage(found, limit, ({ id }) => id);
+    return context.json({ object: "list", data: await runObjects(deps, data), ...place });
   },
 });
 

@@ -10,7 +10,8 @@ import { checkBody } from "../../http/bodies/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { range } from "../insights/analytics-query.ts";
 import { csvHeaders, csvLine, type CsvValue } from "../insights/csv.ts";
-import { workspaceOf, entryLimit, entryPage } from "../account/account-fields.ts";
+import { workspaceOf } from "../account/account-fields.ts";
+import { cutPage, entryLimit, entryParameters, listSchema } from "../account/list-pages.ts";
 
 /** The most characters of an action or a target that is searched for. */
 const textCharactersMax = 500;
@@ -164,17 +165,7 @@ export const listAuditLog = defineEndpoint({
     "the names of the fields that were sent, never their values. next_cursor, sent as cursor, returns older entries.",
   tag: "Security",
   query: z.object({
-    limit: z
-      .string()
-      .optional()
-      .describe(
-        `Number of entries on a page. Default ${entryPage.usual}, at most ${entryPage.most}.`,
-      ),
-    cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
-    offset: z
-      .string()
-      .optional()
-      .describe("Number of entries to leave out, where no cursor is sent."),
+    ...entryParameters,
     actor: z.string().optional().describe("Id of the actor."),
     action: z
       .string()
@@ -189,13 +180,7 @@ export const listAuditLog = defineEndpoint({
       .describe(`csv returns the newest ${tableRowsMax} matching entries as a table.`),
   }),
   otherResponseTypes: ["text/csv"],
-  response: () =>
-    z.object({
-      object: z.literal("list"),
-      data: z.array(entrySchema()),
-      has_more: z.boolean(),
-      next_cursor: z.string().nullable(),
-    }),
+  response: () => listSchema(entrySchema()),
   encodeError: encodeContractError,
   async handle(context, deps: Pick<Dependencies, "security" | "endpointPaths">) {
     const { query } = context;
@@ -215,13 +200,11 @@ export const listAuditLog = defineEndpoint({
       });
     }
     const found = await deps.security.auditStore.list({ ...wanted, limit: limit + 1 });
-    const data = found.slice(0, limit).map((entry) => entryObject(entry, deps.endpointPaths));
-    const more = found.length > limit;
+    const { data, place } = cutPage(found, limit, ({ id }) => id);
     return context.json({
       object: "list",
-      data,
-      has_more: more,
-      next_cursor: more ? (data.at(-1)?.id ?? null) : null,
+      data: data.map((entry) => entryObject(entry, deps.endpointPaths)),
+      ...place,
     });
   },
 });

@@ -5,16 +5,8 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import type { Team } from "../../identity/teams/team-store.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import {
-  accountBodyBytesMax,
-  descending,
-  nameField,
-  pageOf,
-  pageQuery,
-  placeFields,
-  timeRank,
-  workspaceOf,
-} from "../account/account-fields.ts";
+import { accountBodyBytesMax, nameField, workspaceOf } from "../account/account-fields.ts";
+import { descending, pageOf, pageQuery, placeFields, timeRank } from "../account/list-pages.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { teamScope } from "../keys/key-team.ts";
 import { allowedModelsField, allowedModelsOf } from "../keys/llm-key-object.ts";

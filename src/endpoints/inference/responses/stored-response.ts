@@ -19,6 +19,7 @@ import {
 import { brand } from "../../../platform/kernel/brand.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
+import { wholeNumberField } from "../../account/account-fields.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { pickHeaders } from "../read-call.ts";
 import { responseEventSchema } from "../streams/stream-events.ts";
@@ -169,16 +170,9 @@ export const deleteStoredResponse = defineEndpoint<
   },
 });
 
-const limitProblem = "must be a number from 1 to 100";
-
 const itemsQuerySchema = z.object({
   order: z.enum(["asc", "desc"], "must be asc or desc").default("desc"),
-  limit: z.coerce
-    .number(limitProblem)
-    .int(limitProblem)
-    .min(1, limitProblem)
-    .max(100, limitProblem)
-    .default(20),
+  limit: wholeNumberField([1, 100], "must be a number from 1 to 100").default(20),
   after: z.string().optional(),
   include: z
     .string()
