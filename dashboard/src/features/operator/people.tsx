@@ -5,12 +5,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Confirm } from "../../ui/form.tsx";
-import { Actions, Button, Card, Empty, Loaded, Status, Moment } from "../../ui/parts.tsx";
-import { Table } from "../../ui/table.tsx";
+import { Actions, Button, Status, Moment } from "../../ui/parts.tsx";
 import { type Person, peopleQuery } from "./api.ts";
-import { ChangeProblem, SearchField, useChange } from "./changes.tsx";
+import { useChange } from "./changes.tsx";
+import { SearchedTable } from "./searched-table.tsx";
 
-/** What is asked before it is done, with its effect. */
+/** Changes that are confirmed first, with their effect. */
 const acts = {
   promote: {
     title: "Make an operator of",
@@ -33,13 +33,13 @@ const acts = {
   },
 } as const;
 
-/** A person, and what is to be done. */
+/** A person, and the change to confirm. */
 interface Asked {
   person: Person;
   act: keyof typeof acts;
 }
 
-/** Everybody with an account; who runs the service, and who is shut out. */
+/** All people with an account: operators among them, and those who are blocked. */
 export function People({
   search,
   onSearch,
@@ -56,82 +56,68 @@ export function People({
       { onSuccess: () => setAsked(undefined) },
     );
   return (
-    <Card
+    <SearchedTable
       title="People"
-      actions={<SearchField label="Search people" value={search} onSearch={onSearch} />}
-      flush
+      search={search}
+      onSearch={onSearch}
+      query={people}
+      problem={asked === undefined ? changing.error : null}
+      columns={[
+        {
+          head: "Name",
+          phone: "title",
+          cell: ({ id, name, email }) => (
+            <>
+              <div>
+                <Link to="/operator" search={{ group: "people", id }}>
+                  {name}
+                </Link>
+              </div>
+              {email}
+            </>
+          ),
+        },
+        {
+          head: "State",
+          phone: "figure",
+          cell: ({ blocked, operator }) => (
+            <Status kind={blocked ? "bad" : "good"}>
+              {blocked ? "blocked" : operator ? "operator" : "active"}
+            </Status>
+          ),
+        },
+        {
+          head: `Last signed in, ${zoneName()}`,
+          offTablet: true,
+          phone: "when",
+          cell: ({ last_signed_in_at: at }) => <Moment at={at} />,
+        },
+        {
+          head: "Actions",
+          phone: "actions",
+          cell: (person) => (
+            <Actions>
+              <Button
+                look="plain"
+                onClick={() => setAsked({ person, act: person.operator ? "demote" : "promote" })}
+              >
+                {person.operator ? "Make no operator" : "Make operator"}
+              </Button>
+              <Button
+                look="plain"
+                onClick={() =>
+                  person.blocked
+                    ? patch(person.id, { blocked: false })
+                    : setAsked({ person, act: "block" })
+                }
+              >
+                {person.blocked ? "Unblock" : "Block"}
+              </Button>
+            </Actions>
+          ),
+        },
+      ]}
     >
-      <ChangeProblem error={asked === undefined ? changing.error : null} />
-      <Loaded query={people} height={360}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty>Nothing matches.</Empty>
-          ) : (
-            <Table
-              rows={data}
-              rowKey={({ id }) => id}
-              caption="All people"
-              columns={[
-                {
-                  head: "Name",
-                  phone: "title",
-                  cell: ({ id, name, email }) => (
-                    <>
-                      <div>
-                        <Link to="/operator" search={{ group: "people", id }}>
-                          {name}
-                        </Link>
-                      </div>
-                      {email}
-                    </>
-                  ),
-                },
-                {
-                  head: "State",
-                  phone: "figure",
-                  cell: ({ blocked, operator }) => (
-                    <Status kind={blocked ? "bad" : "good"}>
-                      {blocked ? "blocked" : operator ? "operator" : "active"}
-                    </Status>
-                  ),
-                },
-                {
-                  head: `Last signed in, ${zoneName()}`,
-                  offTablet: true,
-                  phone: "when",
-                  cell: ({ last_signed_in_at: at }) => <Moment at={at} />,
-                },
-                {
-                  head: "Actions",
-                  phone: "actions",
-                  cell: (person) => (
-                    <Actions>
-                      <Button
-                        look="plain"
-                        onClick={() =>
-                          setAsked({ person, act: person.operator ? "demote" : "promote" })
-                        }
-                      >
-                        {person.operator ? "Make no operator" : "Make operator"}
-                      </Button>
-                      <Button
-                        look="plain"
-                        onClick={() =>
-                          person.blocked
-                            ? patch(person.id, { blocked: false })
-                            : setAsked({ person, act: "block" })
-                        }
-                      >
-                        {person.blocked ? "Unblock" : "Block"}
-                      </Button>
-                    </Actions>
-                  ),
-                },
-              ]}
-            />
-          )
-        }
-      </Loaded>
       {asked === undefined ? null : (
         <Confirm
           title={`${acts[asked.act].title} ${asked.person.name}`}
@@ -144,6 +130,6 @@ export function People({
           <p>{acts[asked.act].effect}</p>
         </Confirm>
       )}
-    </Card>
+    </SearchedTable>
   );
 }

@@ -6,23 +6,12 @@ import { type FormEvent, useState } from "react";
 import { usd } from "../../lib/format.ts";
 import { Confirm } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
-import {
-  Actions,
-  Button,
-  Card,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Select,
-  Status,
-  Name,
-} from "../../ui/parts.tsx";
+import { Actions, Button, Field, Input, Select, Status, Name } from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
-import { Table } from "../../ui/table.tsx";
 import { type Workspace, plansQuery, workspacesQuery } from "./api.ts";
 import style from "../../ui/ui.module.css";
-import { ChangeProblem, SearchField, useChange } from "./changes.tsx";
+import { ChangeProblem, useChange } from "./changes.tsx";
+import { SearchedTable } from "./searched-table.tsx";
 
 const buckets = [
   ["monthly", "monthly credits, which lapse with the month"],
@@ -156,80 +145,68 @@ export function Workspaces({
       ? ["Unblock", () => patch(workspace.id, { blocked: false })]
       : ["Block", () => setBlocked(workspace)];
   return (
-    <Card
+    <SearchedTable
       title="Workspaces"
-      actions={<SearchField label="Search workspaces" value={search} onSearch={onSearch} />}
-      flush
+      search={search}
+      onSearch={onSearch}
+      query={workspaces}
+      problem={blocked === undefined ? changing.error : null}
+      columns={[
+        {
+          head: "Name",
+          phone: "title",
+          cell: ({ id, name, owner_email: owner, organization_id: organization }) => (
+            <>
+              <Link to="/operator" search={{ group: "workspaces", id }}>
+                <Name>{name}</Name>
+              </Link>
+              <span className={style.owner}>
+                {owner ?? (organization === null ? "without an owner" : "organisation")}
+              </span>
+            </>
+          ),
+        },
+        { head: "Id", wide: true, cell: ({ id }) => <code>{id}</code> },
+        {
+          head: "State",
+          phone: "state",
+          cell: ({ blocked }) => (
+            <Status kind={blocked ? "bad" : "good"}>{blocked ? "blocked" : "open"}</Status>
+          ),
+        },
+        {
+          head: "Plan",
+          offTablet: true,
+          phone: "when",
+          cell: ({ plan }) => plan,
+        },
+        {
+          head: "Balance",
+          phone: "figure",
+          number: true,
+          cell: ({ balance }) => usd(balance),
+        },
+        { head: "Used", number: true, offTablet: true, cell: ({ used }) => usd(used) },
+        {
+          head: "Actions",
+          phone: "actions",
+          cell: (workspace) => (
+            <Actions>
+              <Button look="plain" onClick={() => setGranted(workspace)}>
+                Grant credits
+              </Button>
+              <RowMenu
+                label={`Actions of ${callingOf(workspace)}`}
+                actions={[
+                  ["Change plan", () => setPlanned(workspace)],
+                  ...(workspace.organization_id === null ? [] : [blockingOf(workspace)]),
+                ]}
+              />
+            </Actions>
+          ),
+        },
+      ]}
     >
-      <ChangeProblem error={blocked === undefined ? changing.error : null} />
-      <Loaded query={workspaces} height={360}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty>Nothing matches.</Empty>
-          ) : (
-            <Table
-              rows={data}
-              rowKey={({ id }) => id}
-              caption="All workspaces"
-              columns={[
-                {
-                  head: "Name",
-                  phone: "title",
-                  cell: ({ id, name, owner_email: owner, organization_id: organization }) => (
-                    <>
-                      <Link to="/operator" search={{ group: "workspaces", id }}>
-                        <Name>{name}</Name>
-                      </Link>
-                      <span className={style.owner}>
-                        {owner ?? (organization === null ? "without an owner" : "organisation")}
-                      </span>
-                    </>
-                  ),
-                },
-                { head: "Id", wide: true, cell: ({ id }) => <code>{id}</code> },
-                {
-                  head: "State",
-                  phone: "state",
-                  cell: ({ blocked }) => (
-                    <Status kind={blocked ? "bad" : "good"}>{blocked ? "blocked" : "open"}</Status>
-                  ),
-                },
-                {
-                  head: "Plan",
-                  offTablet: true,
-                  phone: "when",
-                  cell: ({ plan }) => plan,
-                },
-                {
-                  head: "Balance",
-                  phone: "figure",
-                  number: true,
-                  cell: ({ balance }) => usd(balance),
-                },
-                { head: "Used", number: true, offTablet: true, cell: ({ used }) => usd(used) },
-                {
-                  head: "Actions",
-                  phone: "actions",
-                  cell: (workspace) => (
-                    <Actions>
-                      <Button look="plain" onClick={() => setGranted(workspace)}>
-                        Grant credits
-                      </Button>
-                      <RowMenu
-                        label={`Actions of ${callingOf(workspace)}`}
-                        actions={[
-                          ["Change plan", () => setPlanned(workspace)],
-                          ...(workspace.organization_id === null ? [] : [blockingOf(workspace)]),
-                        ]}
-                      />
-                    </Actions>
-                  ),
-                },
-              ]}
-            />
-          )
-        }
-      </Loaded>
       <Modal
         title="Grant credits"
         open={granted !== undefined}
@@ -254,6 +231,6 @@ export function Workspaces({
           <PlanForm workspace={planned} onDone={() => setPlanned(undefined)} />
         )}
       </Modal>
-    </Card>
+    </SearchedTable>
   );
 }
