@@ -47,8 +47,11 @@ export interface DialectDeviations {
   messageThreads?: boolean;
   /** The most characters of `user`; absent means any number. */
   userLengthMax?: number;
-  /** Whether ids of calls have to be nine letters and digits. */
-  nineCharacterCallIds?: boolean;
+  /**
+   * The ids of calls that the upstream takes: nine letters and digits, or at most OpenAI's 40
+   * characters on chat and 64 on Responses; absent means any.
+   */
+  callIds?: "nine-characters" | "openai";
   /** Whether a user's turn may not follow the result of a call directly, for Mistral's models or all. */
   answersResults?: boolean | "mistral";
   /** Whether the upstream answers 400 to the role `developer` from its own clients too. */

@@ -267,7 +267,7 @@ const deviationByName: ReadonlyMap<string, ProviderDeviations> = new Map(
     plain_schemas: { plainSchemas: true },
     no_named_tool_choice: { unnamedToolChoice: true },
     no_reasoning_summary: { noReasoningSummary: true },
-    nine_character_call_ids: { nineCharacterCallIds: true },
+    nine_character_call_ids: { callIds: "nine-characters" },
     reasoning_beside_calls: { reasoningBesideCalls: true, reasoningReplay: "reasoning_content" },
     responses_socket: { responsesSocket: true },
     own_completions: { ownCompletions: { form: "openai" } },

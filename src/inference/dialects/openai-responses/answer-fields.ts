@@ -8,10 +8,19 @@ import {
   type ReasoningPart,
 } from "../../canonical/reasoning.ts";
 import { asArray, asNumber, asObject, asString, withoutUndefined } from "../shared/wire-fields.ts";
+import type { DialectDeviations } from "../deviations.ts";
 import type { ResponseContext } from "../dialect.ts";
+import { cutCallId } from "../shared/tools.ts";
 import type { RanSearch } from "../shared/extras/web-search.ts";
 import { addGatewayFields } from "../shared/gateway-facts.ts";
 import { encodeUsage } from "./usage.ts";
+
+/** The most characters of a `call_id` at OpenAI. */
+const callIdLengthMax = 64;
+
+/** Returns a call's id as the upstream takes it. */
+export const takenCallId = (id: string, { callIds }: DialectDeviations): string =>
+  callIds === "openai" ? cutCallId(id, callIdLengthMax) : id;
 
 /** The state of a response that has ended. */
 export interface Ending {

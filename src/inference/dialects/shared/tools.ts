@@ -203,6 +203,10 @@ export function legalName(name: string, maxLength: number): string {
   return `${clean.slice(0, maxLength - 9)}_${hash}`;
 }
 
+/** Returns a call's id, cut where it is too long, which is the same for its result in every request. */
+export const cutCallId = (id: string, maxLength: number): string =>
+  id.length <= maxLength ? id : legalName(id, maxLength);
+
 /** Returns the arguments of a custom tool that is sent as a function. */
 export const wrapInput = (input: string): string => JSON.stringify({ input });
 

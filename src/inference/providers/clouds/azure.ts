@@ -58,6 +58,7 @@ export const azure = {
     maxTokensField: "max_completion_tokens",
     customTools: true,
     userLengthMax: 64,
+    callIds: "openai",
     unsupportedFields: openaiUnknownFields,
     unreasonedFunctions: openaiUnreasonedFunctions,
     maxEffortElsewhere: openaiMaxElsewhere,

@@ -16,7 +16,7 @@ export const mistral = {
     noStreamOptions: true,
     reasoningReplay: "content",
     // Answered with 400 (codes 3230 and 3280).
-    nineCharacterCallIds: true,
+    callIds: "nine-characters",
     answersResults: true,
     refusesEmptyTurns: true,
     refusesDeveloper: true,

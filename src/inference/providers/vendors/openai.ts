@@ -46,6 +46,7 @@ export const openai = {
     developerRole: true,
     cacheMarkers: "prompt_cache_breakpoint",
     userLengthMax: 64,
+    callIds: "openai",
     unsupportedFields: openaiUnknownFields,
     unreasonedFunctions: openaiUnreasonedFunctions,
     maxEffortElsewhere: openaiMaxElsewhere,

@@ -34,7 +34,7 @@ export const clientsOwn: readonly RegExp[] = [
   /\/(?:temperature-range|top-p-zero|cap-of-zero|too-many-\w+|responses-small-cap|small-cap-at-openai)$/,
   /\/n$|^vllm\/effort-values$/,
   /\/(?:large-metadata|long-session)$/,
-  /\/(?:responses-too-many-pairs-of-metadata|responses-call-id-length)$/,
+  /\/responses-too-many-pairs-of-metadata$/,
   // Schemas and names of tools, which are the client's own words.
   /\/(?:tool-name|array-without-items|(?:responses-)?older-schema|parameters-without-properties|strict-[\w-]+|responses-strict-[\w-]+)$/,
   /^openai\/(?:responses-)?top-level-forms$/,

@@ -38,6 +38,8 @@ const prefilled = (text: string): { messages: readonly Fields[] } => ({
 const begun: Fields = { messages: prefilled("So")["messages"].slice(0, 2) };
 const held = (property: Fields): Fields => ask(chatFormat(schemaOf(property)));
 const longId = "functions.look_up:0";
+const longerId = "c".repeat(65);
+const longCalls = chatHistory({ call: chatCall({}, longerId), result: chatResult(longerId) });
 const oddCalls = chatHistory({ call: chatCall({}, longId), result: chatResult(longId) });
 const cutCalls = {
   messages: [{ role: "user", content: "Hi" }, chatCall(), { role: "user", content: "And?" }],
@@ -212,6 +214,7 @@ export const translated: Readonly<Record<string, Fields>> = {
   }),
   "amazon-bedrock/cache-point-behind-result": { ...chatHistory(), prompt_cache_key: "session-1" },
   "amazon-bedrock/cache-point-without-support": markers,
+  "openai/responses-call-id-length": longCalls,
   "google/json-beside-forced-functions": ask({
     ...forced,
     response_format: { type: "json_object" },

@@ -5,6 +5,7 @@ import {
   fieldsOf,
   functionsOf,
   hasForms,
+  hasOtherCallId,
   hasOptional,
   hasStrayResult,
   isAbove,
@@ -50,6 +51,9 @@ const responsesForTools = /^gpt-(?:5\.(?:[4-9]|\d\d)|[6-9])(?!.*chat)/;
 /** Models that take the effort `max` on /responses only. */
 const responsesForMax = /^gpt-(?:5\.[6-9]|[6-9])/;
 const responsesOnly = /^(?:o\d|gpt-[\d.]+)-pro$|codex|deep-research/;
+
+/** An id of a call as vLLM makes them. */
+const vllmCallId = `chatcmpl-tool-${"0".repeat(32)}`;
 
 const chatReference = "developers.openai.com/api/reference/resources/chat (2026-11)";
 
@@ -220,6 +224,22 @@ const formRefusals = rulesOf({ vendor: "openai", endpoint: "chat", body: envelop
     code: "invalid_value",
     source: "github.com/PrefectHQ/fastmcp/issues/188 (2026-11)",
     violates: { model: "gpt-4.1", body: ask({ tools: [chatTool({ name: "look.up" })] }) },
+  },
+  {
+    id: "call-id-length",
+    when: hasOtherCallId(/^.{0,40}$/),
+    says: "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40.",
+    param: "messages[1].tool_calls[0].id",
+    code: "string_above_max_length",
+    source:
+      "github.com/agno-agi/agno/issues/5382 (2025-11-11), github.com/openclaw/openclaw/pull/875 (2026-01-13)",
+    violates: {
+      model: "gpt-4.1",
+      body: chatHistory({
+        call: chatCall({}, vllmCallId),
+        result: chatResult(vllmCallId),
+      }),
+    },
   },
   {
     id: "calls-without-results",

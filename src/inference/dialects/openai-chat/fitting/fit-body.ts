@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../../canonical/json.ts";
 import type { Loss } from "../../../canonical/request.ts";
 import { isReasoningOff } from "../../shared/refused-parameters.ts";
-import { jsonAdvice } from "../../shared/tools.ts";
+import { cutCallId, jsonAdvice } from "../../shared/tools.ts";
 import { asArray, asObject, withoutUndefined } from "../../shared/wire-fields.ts";
 import { textAlone } from "./text-alone.ts";
 import type { DialectDeviations } from "../../deviations.ts";
@@ -309,7 +309,7 @@ export const hasMessageRules = ({
   deviations,
   upstreamModel,
 }: Omit<MessageRules, "reasons">): boolean =>
-  deviations.nineCharacterCallIds === true ||
+  deviations.callIds !== undefined ||
   hasToAnswer({ deviations, upstreamModel }) ||
   deviations.refusesDeveloper === true ||
   deviations.systemOnlyFirst === true ||
@@ -333,7 +333,7 @@ function fitMessage(
   if (deviations.reasoningReplay === "content") fit = withThinking(fit);
   fit = withoutFields(fit, deviations.unsupportedMessageFields);
   const calls = asArray(fit.tool_calls) ?? [];
-  if (deviations.nineCharacterCallIds === true) fit = withShortIds(fit);
+  if (deviations.callIds !== undefined) fit = withTakenIds(fit, takenIds[deviations.callIds]);
   if (needsReasoning && calls.length > 0 && typeof fit.reasoning_content !== "string")
     fit = { ...fit, reasoning_content: "" };
   return fit;
@@ -365,32 +365,38 @@ function withoutFields(message: JsonObject, fields: readonly string[] | undefine
   return Object.fromEntries(Object.entries(message).filter(([field]) => !fields.includes(field)));
 }
 
-function withShortIds(message: JsonObject): JsonObject {
+type TakenId = (id: string) => string;
+
+/** Returns a turn with ids of calls that the upstream takes; the turn itself where they all are. */
+function withTakenIds(message: JsonObject, takenId: TakenId): JsonObject {
   const { tool_call_id: id, tool_calls: calls } = message;
   const list = asArray(calls);
+  const isTaken = (value: unknown): boolean =>
+    typeof value === "string" && takenId(value) === value;
   if (typeof id !== "string" && list === undefined) return message;
-  if ((typeof id !== "string" || shortId(id) === id) && (list ?? []).every(hasShortId))
+  if (
+    (typeof id !== "string" || isTaken(id)) &&
+    (list ?? []).every((call) => isTaken(asObject(call)?.id))
+  )
     return message;
   return {
     ...message,
-    ...(typeof id === "string" && { tool_call_id: shortId(id) }),
+    ...(typeof id === "string" && { tool_call_id: takenId(id) }),
     ...(list !== undefined && {
       tool_calls: list.map((call) => {
         const fields = asObject(call);
-        return fields === undefined ? call : { ...fields, id: shortId(String(fields.id ?? "")) };
+        return fields === undefined ? call : { ...fields, id: takenId(String(fields.id ?? "")) };
       }),
     }),
   };
 }
 
-const hasShortId = (call: unknown): boolean => {
-  const id = asObject(call)?.id;
-  return typeof id === "string" && shortId(id) === id;
-};
+/** The most characters of an id of a call on OpenAI's chat. */
+const openaiLengthMax = 40;
 
-/**
- * Returns an id of nine letters and digits: the id itself where it is one, or a hash of it, which is
- * the same for a call and its result in every request.
- */
-const shortId = (id: string): string =>
-  /^[a-zA-Z0-9]{9}$/.test(id) ? id : Bun.hash.wyhash(id).toString(36).padStart(9, "0").slice(-9);
+/** Ids by the form that an upstream takes: the id itself where it has it, or one made of its hash. */
+const takenIds: Readonly<Record<NonNullable<DialectDeviations["callIds"]>, TakenId>> = {
+  "nine-characters": (id) =>
+    /^[a-zA-Z0-9]{9}$/.test(id) ? id : Bun.hash.wyhash(id).toString(36).padStart(9, "0").slice(-9),
+  openai: (id) => cutCallId(id, openaiLengthMax),
+};

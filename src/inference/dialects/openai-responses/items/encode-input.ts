@@ -27,7 +27,7 @@ import { dataUrl } from "../../shared/openai-fields.ts";
 import { wrapInput } from "../../shared/tools.ts";
 import { withoutUndefined } from "../../shared/wire-fields.ts";
 import { isRanSearch, SearchReader } from "../../shared/extras/web-search.ts";
-import { encodeAnnotation, searchItem, summaryParts } from "../answer-fields.ts";
+import { encodeAnnotation, searchItem, summaryParts, takenCallId } from "../answer-fields.ts";
 
 /** `instructions` and `input` of a request. */
 interface EncodedInput {
@@ -136,7 +136,7 @@ function encodeResult(message: ToolMessage, place: EncodePlace): JsonObject {
   return {
     type:
       message.kind === "custom" && !wrapped ? "custom_tool_call_output" : "function_call_output",
-    call_id: message.toolCallId,
+    call_id: takenCallId(message.toolCallId, state.deviations),
     output: resultOutput(message, place),
     ...place.extensionFields(message.extensions),
   };
@@ -265,7 +265,7 @@ function encodeCall(call: ToolCallPart, place: EncodePlace): JsonObject {
   const { state } = place;
   const wraps = state.namer.wraps(call);
   const shared = withoutUndefined<JsonObject>({
-    call_id: call.id,
+    call_id: takenCallId(call.id, state.deviations),
     name: state.namer.wireName({ kind: call.kind, name: call.name }),
     namespace: call.namespace,
   });

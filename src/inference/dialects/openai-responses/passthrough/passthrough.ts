@@ -18,6 +18,8 @@ import {
   undeclaredFormat,
 } from "../../shared/reasoning-rules.ts";
 import { badRequest } from "../../shared/wire-fields.ts";
+import type { DialectDeviations } from "../../deviations.ts";
+import { takenCallId } from "../answer-fields.ts";
 import { includedSeals } from "../decode-request.ts";
 import { refusedFields } from "../../shared/refused-parameters.ts";
 import { readResponse } from "./passthrough-answer.ts";
@@ -85,7 +87,7 @@ export function requestText(
   });
   if (asksForSeals(body, { route, model })) askForSeals(body, edits);
   const lifecycle = removeBackgroundOptions(body, edits);
-  const { items, losses } = replayedItems(body["input"], route.provider.id);
+  const { items, losses } = replayedItems(body["input"], route.provider);
   if (items !== undefined) edits.set("input", JSON.stringify(items));
   const stripped = [
     ...stripFormat(request, { edits, route }),
@@ -247,10 +249,14 @@ interface ReplayedItems {
 
 /**
  * Returns the items with reasoning of earlier turns for this provider: its own without the
- * gateway's mark, none of another provider's, and no bare ids, since nothing is stored for them.
+ * gateway's mark, none of another provider's, and no bare ids, since nothing is stored for them. Ids
+ * of calls are those that it takes.
  * Throws `bad_request` for a reference that was not resolved.
  */
-function replayedItems(input: unknown, providerId: string): ReplayedItems {
+function replayedItems(
+  input: unknown,
+  { id: providerId, deviations }: TargetRoute["route"]["provider"],
+): ReplayedItems {
   if (!Array.isArray(input)) return { items: undefined, losses: [] };
   const losses: Loss[] = [];
   let changed = false;
@@ -263,7 +269,7 @@ function replayedItems(input: unknown, providerId: string): ReplayedItems {
         "names an item that is not stored here; send the item itself.",
       );
     if (item.type === "reasoning" || isAsked(item)) thoughtIsGone = false;
-    const replayed = replayedItem(item, { providerId, thoughtIsGone });
+    const replayed = replayedItem(withTakenId(item, deviations), { providerId, thoughtIsGone });
     if (replayed === item) return [value];
     changed = true;
     if (typeof replayed !== "string") return [replayed];
@@ -272,6 +278,13 @@ function replayedItems(input: unknown, providerId: string): ReplayedItems {
     return [];
   });
   return { items: changed ? items : undefined, losses };
+}
+
+/** Returns an item with the id of its call as the provider takes it. */
+function withTakenId(item: Item, deviations: DialectDeviations): Item {
+  const { call_id: id } = item;
+  const taken = typeof id === "string" ? takenCallId(id, deviations) : id;
+  return taken === id ? item : { ...item, call_id: taken };
 }
 
 /** Returns whether an item names another one; such items may omit their type. */
