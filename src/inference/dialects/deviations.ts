@@ -58,6 +58,8 @@ export interface DialectDeviations {
   refusesDeveloper?: boolean;
   /** Whether the upstream answers 400 to pictures, files and recordings anywhere in a conversation. */
   readsTextAlone?: boolean;
+  /** The models there that do read pictures in a user's turn, by wire name. */
+  readsPictures?: RegExp;
   /** Members of messages that the upstream answers with 400. */
   unsupportedMessageFields?: readonly string[];
   /** Members of functions that the upstream answers with 400. */

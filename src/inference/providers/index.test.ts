@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { fitBody } from "../dialects/openai-chat/fitting/fit-body.ts";
 import { providerDefinitions } from "./index.ts";
 import type { Environment, ProviderDefinition, SigningCredential } from "./provider-definition.ts";
 
@@ -236,4 +237,16 @@ describe("dialects of models that deviate from their provider's chat dialect", (
   ])("%s %s", (id, model, expected) => {
     expect(dialectOf(id, model)).toBe(expected as string);
   });
+});
+
+test.each([
+  ["deepseek-flash", ["image_url", "text"]],
+  ["deepseek-v4-pro", ["text", "text"]],
+])("of DeepSeek's models, %s is sent a picture and a file as %j", (upstreamModel, types) => {
+  const file = { type: "file", file: { file_id: "f" } };
+  const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
+  const body = { messages: [{ role: "user", content: [picture, file] }] };
+  const { deviations = {} } = definitionOf("deepseek");
+  const { body: fitted } = fitBody(body, { deviations, reasons: false, upstreamModel });
+  expect(fitted["messages"]).toMatchObject([{ content: types.map((type) => ({ type })) }]);
 });

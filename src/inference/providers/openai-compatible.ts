@@ -169,8 +169,9 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       reasoningReplay: "reasoning_content",
       reasoningBesideCalls: true,
       refusesDeveloper: true,
-      // The reference of `messages` knows text parts alone (api-docs.deepseek.com, 2026-11).
+      // Flash reads pictures since V4.1; Pro answers 400 to them (guides/vision, 2026-11).
       readsTextAlone: true,
+      readsPictures: /flash/,
       // The reference of `response_format` knows text and JSON (api-docs.deepseek.com, 2026-11).
       jsonWithoutSchema: true,
       unforcedWhileReasoning: { alwaysReasons: /reasoner/ },

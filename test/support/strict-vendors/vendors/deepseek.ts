@@ -25,6 +25,10 @@ const thinks = ({ model, body }: VendorRequest): boolean =>
   body["reasoning_effort"] !== "none" &&
   at(body, "thinking.type") !== "disabled";
 
+/** Flash reads the pictures of users. */
+const sees = ({ model }: VendorRequest, { role }: Fields): boolean =>
+  model.includes("flash") && role === "user";
+
 const pro = "deepseek-v4-pro";
 const guide = "api-docs.deepseek.com/guides/thinking_mode (2026-11)";
 const choiceSource = "github.com/deepseek-ai/DeepSeek-V3/issues/1376 (2026-05-30)";
@@ -104,11 +108,15 @@ export const deepseekRules: readonly VendorRule[] = rulesOf(
     },
     {
       id: "parts",
-      when: someTurn((turn) =>
-        blocksOf(turn).some(({ type }) => type !== "text" && type !== undefined),
-      ),
+      when: (request) =>
+        someTurn((turn) =>
+          blocksOf(turn).some(
+            ({ type = "text" }) =>
+              type !== "text" && !(type === "image_url" && sees(request, turn)),
+          ),
+        )(request),
       says: "Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `image_url`, expected `text`",
-      source: "api-docs.deepseek.com/api/create-chat-completion (2026-11)",
+      source: "api-docs.deepseek.com/guides/vision (2026-11)",
       violates: {
         model: pro,
         body: {

@@ -63,8 +63,12 @@ function fittedTools(body: JsonObject, upstream: FittedUpstream): BodyChanges {
 }
 
 /** Leaves out what an upstream that reads text alone refuses. */
-function readableMessages(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
-  const text = deviations.readsTextAlone === true && textAlone(asArray(body.messages) ?? []);
+function readableMessages(
+  body: JsonObject,
+  { deviations: { readsTextAlone, readsPictures }, upstreamModel }: FittedUpstream,
+): BodyChanges {
+  const seesPictures = readsPictures?.test(upstreamModel) === true;
+  const text = readsTextAlone === true && textAlone(asArray(body.messages) ?? [], { seesPictures });
   if (text === false || text === undefined) return unchanged;
   return { changes: { messages: text.messages }, losses: text.losses };
 }

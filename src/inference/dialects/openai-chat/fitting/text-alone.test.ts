@@ -13,7 +13,7 @@ const history = [
 
 test("pictures and files of the whole history become notes, and are named as lost", () => {
   const reason = "the provider reads text alone";
-  expect(textAlone(history)).toEqual({
+  expect(textAlone(history, { seesPictures: false })).toEqual({
     messages: [
       {
         role: "user",
@@ -35,10 +35,13 @@ test("pictures and files of the whole history become notes, and are named as los
 
 test("text stays as it is", () => {
   expect(
-    textAlone([
-      { role: "user", content: [words] },
-      { role: "user", content: "Hi" },
-    ]),
+    textAlone(
+      [
+        { role: "user", content: [words] },
+        { role: "user", content: "Hi" },
+      ],
+      { seesPictures: false },
+    ),
   ).toBe(undefined);
 });
 
