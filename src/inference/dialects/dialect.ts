@@ -216,6 +216,10 @@ export interface UpstreamDialect {
   userInMetadata?: true;
   /** Whether reasoning is sent as a budget that counts against the output cap. */
   thinkingBudget?: true;
+  /**
+   * Returns whether a model searches the web where it is offered functions too; absent where all do.
+   */
+  searchesBesideFunctions?(upstreamModel: string, deviations: DialectDeviations): boolean;
   /** Whether answers may have reasoning of which only its signature is sent. */
   hidesReasoning?: true;
   /** Whether models reason only where the request says so, with or without levels of effort. */

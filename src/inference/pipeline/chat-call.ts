@@ -8,6 +8,7 @@ import type { DialectId } from "../canonical/dialect-id.ts";
 import { withoutConversation, adapt, chatDialectOf } from "./adapt.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import type { ClientDialect } from "../dialects/dialect.ts";
+import { upstreamDialects } from "../dialects/index.ts";
 import {
   CachedPrompt,
   estimateInputTokens,
@@ -166,8 +167,11 @@ const extrasReader =
   (route: UpstreamRoute): SentExtras | undefined => {
     const { simulated, local, deviations } = route.provider;
     if (simulated === true || local === true) return undefined;
-    const { price } = route;
-    return sentExtras(extras, { client, upstream: chatDialectOf(route), deviations, price });
+    const { price, upstreamModel } = route;
+    const upstream = chatDialectOf(route);
+    const searchesBesideFunctions =
+      upstreamDialects[upstream].searchesBesideFunctions?.(upstreamModel, deviations) !== false;
+    return sentExtras(extras, { client, upstream, deviations, price, searchesBesideFunctions });
   };
 
 /** Returns what a chat-like request asks for. */

@@ -15,7 +15,12 @@ import { asObject, asString, joined, withoutUndefined } from "../shared/wire-fie
 import { losePromptCaching, loseServiceTier } from "../shared/encode-state.ts";
 import { isTranslated, loseSearches, searchTerms } from "../shared/extras/web-search.ts";
 import { encodeContents } from "./contents/encode-contents.ts";
-import { type GeminiPlace, GeminiState, thinkingLevels } from "./encode-state.ts";
+import {
+  type GeminiPlace,
+  GeminiState,
+  searchesBesideFunctions,
+  thinkingLevels,
+} from "./encode-state.ts";
 
 /**
  * Encodes a generateContent request; see `UpstreamDialect.encodeRequest`. The path, and not the
@@ -311,8 +316,8 @@ function encodeToolFields(state: GeminiState): JsonObject {
 
 /** Encodes a search, which newer models make beside the caller's functions too. */
 function encodeSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
-  const { traits, deviations } = state;
-  if (!hasFunctions || (traits.searchBesideFunctions && deviations.searchesAlone !== true))
+  const { options, deviations } = state;
+  if (!hasFunctions || searchesBesideFunctions(options.upstreamModel, deviations))
     return searchTerms(state, []) === undefined ? [] : [{ googleSearch: {} }];
   loseSearches(state, "the model does not search beside functions");
   return [];

@@ -1,6 +1,7 @@
 import type { CacheMarker } from "../../canonical/message.ts";
 import type { Extensions } from "../../canonical/dialect-id.ts";
 import type { CanonicalRequest } from "../../canonical/request.ts";
+import type { DialectDeviations } from "../deviations.ts";
 import type { EncodeRequestOptions } from "../dialect.ts";
 import { EncodePlace, EncodeState } from "../shared/encode-state.ts";
 import { legalName, type NamedTool } from "../shared/tools.ts";
@@ -175,6 +176,12 @@ function levelsOf(
   if (isFlash && name.includes("image")) return ["MINIMAL", "HIGH"];
   return isFlash && (generation < 3.7 || name.includes("lite")) ? thinkingLevels : newest.levels;
 }
+
+/** Returns whether a model searches where it is offered functions too. */
+export const searchesBesideFunctions = (
+  upstreamModel: string,
+  { searchesAlone }: DialectDeviations,
+): boolean => searchesAlone !== true && geminiTraits(upstreamModel).searchBesideFunctions;
 
 /**
  * Returns whether a model answers 400 to a step whose first call has no thought signature.

@@ -6,6 +6,7 @@ import { decodeRequest } from "./decode-request.ts";
 import { decodeResponse, eventsOfWhole, usageOfFailure, wholeOfEvents } from "./decode-response.ts";
 import { GenerateStreamDecoder } from "./decode-stream.ts";
 import { encodeRequest } from "./encode-request.ts";
+import { searchesBesideFunctions } from "./encode-state.ts";
 import { createLossDetector, encodeResponse } from "./encode-response.ts";
 import { GenerateStreamEncoder } from "./encode-stream.ts";
 import { encodeError, encodeStreamError, pingFrame, readError } from "./errors.ts";
@@ -34,6 +35,7 @@ export const googleGenerate = {
   signsCalls: true,
   statusInBody: true,
   thinkingBudget: true,
+  searchesBesideFunctions,
   inputCount: {
     estimate: (body) => estimateInputTokens(JSON.stringify(body), body),
     read: (text) => {

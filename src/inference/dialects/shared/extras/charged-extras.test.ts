@@ -24,7 +24,9 @@ test.each([
   [bound, "anthropic-messages", "openai-chat", undefined],
   [counted, "openai-responses", "anthropic-messages", 10],
 ] as const)("searches of %j from %s, held for %s: %p", (body, client, upstream, most) => {
-  const sides = { client, upstream, deviations: {}, price: { base: { searches: 1n } } };
-  const sent = sentExtras(askedExtras(body) ?? { levels: {}, tools: [] }, sides);
+  const price = { base: { searches: 1n } };
+  const sides = { client, upstream, deviations: {}, price, searchesBesideFunctions: true };
+  const asked = askedExtras(body) ?? { levels: {}, tools: [], besideFunctions: false };
+  const sent = sentExtras(asked, sides);
   expect(sent && mostCalls(sent).searches).toBe(most);
 });

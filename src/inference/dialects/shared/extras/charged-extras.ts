@@ -29,10 +29,12 @@ interface HostedTool {
 export interface AskedExtras {
   levels: Levels;
   tools: readonly HostedTool[];
+  /** Whether the client offers functions of its own beside them. */
+  besideFunctions: boolean;
 }
 
 /** The extras that one provider is sent. */
-export interface SentExtras extends AskedExtras {
+export interface SentExtras extends Pick<AskedExtras, "levels" | "tools"> {
   upstream: DialectId;
 }
 
@@ -69,7 +71,9 @@ export function askedExtras(body: Body): AskedExtras | undefined {
     isAsked = true;
   }
   const tools = mayOfferTools(body) ? [...hostedTools(body), ...hostedFields(body)] : [];
-  return isAsked || tools.length > 0 ? { levels, tools } : undefined;
+  return isAsked || tools.length > 0
+    ? { levels, tools, besideFunctions: tools.length > 0 && offersFunctions(body) }
+    : undefined;
 }
 
 /** The fields in which a request can offer tools of its provider. */
@@ -84,6 +88,16 @@ const offeringFields = [
 
 const mayOfferTools = (body: Body): boolean =>
   offeringFields.some((field) => isObject(body[field]));
+
+/** Returns whether a request of any dialect but Google's offers functions of the client's own. */
+const offersFunctions = ({ tools, functions }: Body): boolean =>
+  [tools, functions].flat().some((tool) => {
+    const { type, name } = fieldsOf(tool);
+    return (type ?? null) === null ? name !== undefined : ownTypes.has(String(type));
+  });
+
+/** The types of tools that clients run themselves under any name. */
+const ownTypes: ReadonlySet<string> = new Set(["function", "custom", "namespace"]);
 
 function* hostedTools(body: Body): Generator<HostedTool> {
   const { tools } = body;
@@ -185,13 +199,16 @@ interface Sides {
   deviations: DialectDeviations & { unknownMessagesFields?: readonly string[] };
   /** The prices of the route, which say whether its provider searches the web. */
   price: RunPrice;
+  /** Whether the model searches where it is offered functions too. */
+  searchesBesideFunctions: boolean;
 }
 
 const isOpenai = (dialect: DialectId): boolean =>
   dialect === "openai-chat" || dialect === "openai-responses";
 
 /** Returns the extras that reach a provider; the others are lost in translation, and named. */
-export function sentExtras({ levels, tools }: AskedExtras, sides: Sides): SentExtras | undefined {
+export function sentExtras(asked: AskedExtras, sides: Sides): SentExtras | undefined {
+  const { levels, tools, besideFunctions } = asked;
   const { deviations } = sides;
   const refused = new Set([
     ...(deviations.unsupportedFields ?? []),
@@ -203,8 +220,11 @@ export function sentExtras({ levels, tools }: AskedExtras, sides: Sides): SentEx
     if (value !== undefined && !refused.has(field) && carriesLevel(field, { value, sides }))
       sentLevels[field] = value;
   }
+  const runs =
+    (!besideFunctions || sides.searchesBesideFunctions) &&
+    runsSearches(sides.upstream, sides.price);
   const sentTools = tools
-    .filter((tool) => !refused.has(tool.field) && carriesTool(tool, sides))
+    .filter((tool) => !refused.has(tool.field) && carriesTool(tool, { ...sides, runs }))
     .map((tool) => ({ ...tool, most: sentBound(tool, sides) }));
   return Object.keys(sentLevels).length === 0 && sentTools.length === 0
     ? undefined
@@ -223,10 +243,10 @@ function carriesLevel(
 
 function carriesTool(
   { field, isTranslated }: HostedTool,
-  { client, upstream, deviations, price }: Sides,
+  { client, upstream, deviations, runs }: Sides & { runs: boolean },
 ): boolean {
   if (field === "plugins" && deviations.reasoningObject !== true) return false;
-  return client === upstream || (isTranslated === true && runsSearches(upstream, price));
+  return client === upstream || (isTranslated === true && runs);
 }
 
 /** Returns the most calls that reach a provider as a bound. */
@@ -275,7 +295,7 @@ export function extrasOf({ levels, tools, upstream }: SentExtras): ChargedExtras
 }
 
 /** Returns the most searches and calls of the provider's other tools that a request may make. */
-export function mostCalls({ tools }: AskedExtras): { searches: number; toolCalls: number } {
+export function mostCalls({ tools }: SentExtras): { searches: number; toolCalls: number } {
   const most = { searches: 0, toolCalls: 0 };
   for (const tool of tools) {
     const kind = tool.name === searchTool ? "searches" : "toolCalls";
