@@ -136,9 +136,8 @@ test("upper-case types of either schema field and both spellings reach other ven
         tools: field === "responseSchema" ? offered : [offered],
       },
     });
-    expect(response.headers.get("x-service-translation-loss")).toBeNull();
+    expect(response.headers.get("x-service-translation-loss")).toContain("tools[1]");
     expect(sentTo("openai-chat")).toMatchObject({
-      web_search_options: {},
       messages: [
         { role: "system", content: "Be brief." },
         { role: "user", content: "Hi" },
