@@ -138,15 +138,21 @@ export class Guard implements RouterGuard<Caller> {
 
   /**
    * Admits a live key to an endpoint without its secret: for work that it has asked for before. The
-   * address was checked then.
+   * address was checked then. Inference here enters its run; what a provider's batch runs does not.
    */
-  admitCaller(endpoint: GuardedEndpoint, context: RequestContext, caller: Caller): void {
+  admitCaller(
+    endpoint: GuardedEndpoint,
+    context: RequestContext,
+    caller: Caller,
+  ): Promise<void> | undefined {
     if (caller.kind !== "llm-key") throw invalidKey(context.request.headers, []);
     const { connection } = caller.key;
     if (connection !== undefined) connectedCaller(caller, connection, endpoint.access);
     assertAccepted(caller, endpoint.access);
     assertEndpointAllowed(caller, endpoint);
     context.caller = caller;
+    const isRunHere = endpoint.counting === "by-handler" && context.background?.leg === undefined;
+    return isRunHere ? this.options.runs.enter(context) : undefined;
   }
 
   /** Runs an endpoint with its change audited and repeated requests answered. */
@@ -304,9 +310,7 @@ const needsSession = (): GatewayError =>
   new GatewayError(
     "unauthorized",
     "This endpoint is for people who have signed in; keys are for programs.",
-    {
-      metadata: { hint: "Sign in with POST /api/auth/sign-in/email and send the cookie." },
-    },
+    { metadata: { hint: "Sign in with POST /api/auth/sign-in/email and send the cookie." } },
   );
 
 /**
@@ -361,9 +365,7 @@ function connectedCaller(
     throw new GatewayError(
       "insufficient_scope",
       `This app was not granted the scope ${scope}. Connect it again and grant it.`,
-      {
-        metadata: { required_scope: scope, granted_scopes: [...connection.scopes] },
-      },
+      { metadata: { required_scope: scope, granted_scopes: [...connection.scopes] } },
     );
   }
   return llmKey ? credential : connected;
@@ -408,9 +410,7 @@ function assertAccepted(credential: Credential, access: AccessRule): void {
     throw new GatewayError(
       "insufficient_scope",
       `This management key lacks the scope ${access.managementScope}.`,
-      {
-        metadata: { required_scope: access.managementScope },
-      },
+      { metadata: { required_scope: access.managementScope } },
     );
   }
   if (access.anonymous) return;

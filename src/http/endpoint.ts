@@ -250,7 +250,7 @@ export interface RouterGuard<Caller> {
     endpoint: Endpoint<never>,
     context: RequestContext<unknown, Caller>,
     caller: Caller,
-  ): void;
+  ): Promise<void> | undefined;
   /**
    * Runs an endpoint's handler with what has to happen before and after it; without a promise where
    * the endpoint needs none.

@@ -124,7 +124,7 @@ export async function answerInBackground<Caller>(
   context.background = background;
   background.began?.(traceId);
   try {
-    guard.admitCaller(endpoint, context, caller);
+    await guard.admitCaller(endpoint, context, caller);
     const answer = await work(context);
     return { status: answer.status, traceId, text: await textOf(answer), error: undefined };
   } catch (thrown) {

@@ -4,12 +4,13 @@ import type { ModelRefusal } from "../../batches/input-reader.ts";
 import type { LineOutcome, LineRequest, RunLine } from "../../batches/line-form.ts";
 import { type Batches, openBatches } from "../../batches/open-batches.ts";
 import { buildProviderBatches } from "./build-provider-batches.ts";
+import { type BudgetScope, isSenderScope } from "../../billing/budgets/budget.ts";
 import type { LedgerPort } from "../../billing/ledger/ledger-port.ts";
 import type { UpstreamClient } from "../../inference/upstream/upstream-client.ts";
 import type { Files } from "../../files/open-files.ts";
 import type { BackgroundAnswer } from "../../http/inner-call.ts";
 import type { compileRoutes } from "../../http/router.ts";
-import type { Caller, LlmKeyCaller } from "../../identity/keys/caller.ts";
+import { type Caller, customerOfKey, type LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { CatalogModel, CatalogSnapshot } from "../../inference/catalog/model.ts";
 import type { JsonObject } from "../../inference/canonical/json.ts";
 import { isModelAllowed, resolveModel } from "../../inference/routing/resolve-models.ts";
@@ -44,14 +45,38 @@ type BatchAccount = Pick<
 /** The version that requests in Anthropic's dialect name. */
 const anthropicVersion = { "anthropic-version": "2023-06-01" };
 
-const outcomeOf = ({ status, traceId, text, error }: BackgroundAnswer): LineOutcome => ({
+/** Reasons of refusals for want of money that no money ends. */
+const lastingReasons: ReadonlySet<unknown> = new Set([
+  "customer_suspended",
+  "too_many_customers",
+  "run_requests_reached",
+  "run_ended",
+  "run_expired",
+]);
+
+/** Returns whether money for the key, its workspace or its customer would let a line be served. */
+function waitsForMoney({ fault, status, code, metadata }: GatewayError, caller: LlmKeyCaller) {
+  if (fault !== "client" || (status !== 402 && code !== "spend_limit_reached")) return false;
+  const { reason, budget_scope: scope } = metadata;
+  if (lastingReasons.has(reason)) return false;
+  // Lines of other senders are not refused with it.
+  const isOfSender =
+    reason === "customer_limit_reached" ||
+    (reason === "budget_reached" && isSenderScope(scope as BudgetScope));
+  return !isOfSender || customerOfKey(caller) !== undefined;
+}
+
+const outcomeOf = (
+  { status, traceId, text, error }: BackgroundAnswer,
+  caller: LlmKeyCaller,
+): LineOutcome => ({
   status,
   requestId: traceId,
   text,
   mayRetry: error?.retry === true && status !== 402,
   retryAfterMs:
     error?.retryAfterSeconds === undefined ? undefined : error.retryAfterSeconds * 1_000,
-  lacksMoney: error?.fault === "client" && (status === 402 || error.code === "spend_limit_reached"),
+  lacksMoney: error !== undefined && waitsForMoney(error, caller),
 });
 
 /** Returns the answer to a line as its endpoint writes it; plain completions are answered as chats. */
@@ -108,7 +133,7 @@ class RunningLines {
             ),
         },
       });
-      return outcomeOf(answer);
+      return outcomeOf(answer, caller);
     } finally {
       this.traceIds.delete(id);
     }

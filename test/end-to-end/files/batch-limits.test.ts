@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import OpenAI, { toFile } from "openai";
 import type { Batch } from "openai/resources/batches";
 import { acme, startGateway, testManagementKey, type TestGateway } from "../../support/gateway.ts";
-import { textAt } from "../api/at.ts";
+import { at, textAt } from "../api/at.ts";
 
 const upstream = Bun.serve({
   port: 0,
@@ -43,7 +43,11 @@ async function newKey(fields: Record<string, unknown>): Promise<{ hash: string; 
   return { hash, openai: new OpenAI({ apiKey, baseURL: gateway.baseUrl, maxRetries: 0 }) };
 }
 
-async function submit(openai: OpenAI, count: number): Promise<Batch> {
+async function submit(
+  openai: OpenAI,
+  count: number,
+  userOf?: (line: number) => string,
+): Promise<Batch> {
   const text = Array.from({ length: count }, (_, index) =>
     JSON.stringify({
       custom_id: `l${index}`,
@@ -53,6 +57,7 @@ async function submit(openai: OpenAI, count: number): Promise<Batch> {
         model: "acme/large",
         max_tokens: 1_000,
         messages: [{ role: "user", content: "x".repeat(4_000) }],
+        user: userOf?.(index),
       },
     }),
   ).join("\n");
@@ -102,6 +107,39 @@ test("a batch whose key has no money left waits, and continues once it has", asy
   expect(cost).toBeGreaterThan(0.01);
   expect(cost).toBeLessThanOrEqual(0.012);
 }, 240_000);
+
+test("lines of customers that are not served fail with 402, and stop no other line", async () => {
+  const plan = { type: "free", allowance: 0 };
+  await gateway.post("/customers", { external_id: "off", suspended: true }, asOwner);
+  await gateway.post("/customers", { external_id: "spent", plan }, asOwner);
+  const { openai } = await newKey({});
+  const { id } = await submit(openai, 6, (line) => ["off", "spent", "served"][line % 3] ?? "");
+  const ended = await until(openai, id, ({ status }) => status === "completed");
+  expect(ended.request_counts).toEqual({ total: 6, completed: 2, failed: 4 });
+  const errors = (await (await openai.files.content(ended.error_file_id ?? "")).text()).trimEnd();
+  const refusals = errors.split("\n").map((line): unknown => {
+    const { response } = JSON.parse(line) as { response: unknown };
+    return [at(response, "status_code"), at(response, "body.error.metadata.reason")];
+  });
+  const reasons = ["customer_suspended", "customer_limit_reached"];
+  expect(refusals).toEqual([...reasons, ...reasons].map((reason) => [402, reason]));
+}, 60_000);
+
+test("lines of a run that has made its requests fail with 402", async () => {
+  const { openai: owner } = await newKey({});
+  const opened: unknown = await (
+    await gateway.post(
+      "/runs",
+      { name: "few", limit: 1, max_requests: 2 },
+      { headers: { authorization: `Bearer ${owner.apiKey}` } },
+    )
+  ).json();
+  const apiKey = textAt(opened, "key");
+  const openai = new OpenAI({ apiKey, baseURL: gateway.baseUrl, maxRetries: 0 });
+  const { id } = await submit(openai, 4);
+  const ended = await until(openai, id, ({ status }) => status === "completed");
+  expect(ended.request_counts).toEqual({ total: 4, completed: 2, failed: 2 });
+}, 60_000);
 
 test("after its key is deleted, the remaining lines of a batch fail with 401", async () => {
   const { hash, openai } = await newKey({});

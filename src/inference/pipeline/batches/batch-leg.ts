@@ -62,6 +62,8 @@ function refuse(leg: GatheringLeg, reason: string): never {
 /** Plans a request that travels in a provider's batch. Throws as `planCall` does. */
 export function planForLeg(deps: PlanDependencies, call: InferenceCall, leg: BatchLeg): CallPlan {
   if (leg.kind === "return") return returningPlan(deps, call, leg);
+  // A run may be paused, and counts requests, until each of them begins.
+  if (call.caller.run !== undefined) return refuse(leg, "Requests of runs begin one by one.");
   const plan = planCall(deps, call);
   const [first] = plan.candidates;
   const provider = first?.route.provider;
