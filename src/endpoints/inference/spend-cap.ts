@@ -1,6 +1,7 @@
 import { limitWindowHours, type LimitReset } from "../../identity/keys/llm-key-store.ts";
 import { countedWithin } from "../../billing/ledger/book/account-book.ts";
-import { periodAt, periodFrom } from "../../billing/budgets/budget.ts";
+import { periodFrom } from "../../billing/budgets/budget.ts";
+import { spanOf } from "../../billing/budgets/budget-windows.ts";
 import type { LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { hourMs } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
@@ -119,10 +120,12 @@ function worded(
   if (!(thrown instanceof GatewayError) || thrown.code !== "insufficient_balance") return thrown;
   const nowMs = deps.clock.nowMs();
   const { reason, budget_period: period, budget_reset_day: resetDay = 1 } = thrown.metadata;
+  const { budget_time_zone: zone } = thrown.metadata;
   // A budget of all time is never free again.
   if (reason === "budget_reached" && period !== "total") {
     const from = periodFrom(period as "daily" | "weekly" | "monthly", Number(resetDay));
-    const resetsAtMs = periodAt(from, nowMs).endMs;
+    const timeZone = zone === undefined ? null : String(zone);
+    const resetsAtMs = spanOf({ period: from, timeZone }, nowMs).endMs;
     return capReached(thrown, { period: String(period), resetsAtMs, nowMs });
   }
   const cap = reason === "key_limit_reached" ? spendCapOf(caller, deps) : undefined;

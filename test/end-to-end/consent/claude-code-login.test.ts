@@ -236,6 +236,25 @@ describe("Claude Code signs in to the gateway", () => {
     expect((await ask(token, {})).status).toBe(402);
   });
 
+  test("at a budget of another time zone is told when its period ends there", async () => {
+    const token = textAt(await signIn({ limit: "" }), "access_token");
+    const zone = "Asia/Kathmandu";
+    const budget = {
+      name: "b",
+      period: "daily",
+      time_zone: zone,
+      action: "block",
+      limit: 0.000001,
+    };
+    const made = await people.owner.json("POST", "/budgets", budget);
+    const refused = await ask(token);
+    await people.owner.json("DELETE", `/budgets/${textAt(made, "data.id")}`);
+    expect(refused.status).toBe(429);
+    const resetMs = Number(limitsIn(refused)["reset"]) * 1000;
+    const clock = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "short" });
+    expect(clock.format(resetMs)).toBe("00:00");
+  });
+
   test("without a limit receives no limit headers, and shows spending by month, week and day", async () => {
     const token = textAt(await signIn({ limit: "" }), "access_token");
     upstream.say({ text: ["Hello."] });
