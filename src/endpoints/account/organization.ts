@@ -158,7 +158,8 @@ export const deleteOrganization = defineEndpoint({
     const standing = standingOf(context);
     const { id, role, workspaceId } = await deps.people.organizations.find(standing);
     context.changedIn = workspaceId;
-    if (role === "owner") await assertNothingLeft(deps, workspaceId, context.body.confirm ?? false);
+    if (role === "owner")
+      await assertNothingLeft(deps, [workspaceId], context.body.confirm ?? false);
     await deps.people.organizations.dissolve(standing);
     await deps.userEditor.close(workspaceId);
     return context.json({ deleted: true, id });

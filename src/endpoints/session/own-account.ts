@@ -131,14 +131,18 @@ async function assertOwner(
   await people.throttle.succeeded(attempt);
 }
 
-/** Throws `conflict` where credits would be lost without the owner's consent. */
+/** Throws `conflict` where credits of workspaces would be lost without their owner's consent. */
 export async function assertNothingLeft(
   { ledger }: Pick<Dependencies, "ledger">,
-  workspaceId: string,
+  workspaceIds: readonly string[],
   confirm: boolean,
 ): Promise<void> {
-  await ledger.refresh(workspaceId);
-  const balanceUsd = usdSixDecimals(balanceOf(ledger.book.workspace(workspaceId)));
+  let balanceNano = 0n;
+  for (const id of workspaceIds) {
+    await ledger.refresh(id);
+    balanceNano += balanceOf(ledger.book.workspace(id));
+  }
+  const balanceUsd = usdSixDecimals(balanceNano);
   if (confirm || balanceUsd <= 0) return;
   throw new GatewayError(
     "conflict",
@@ -184,7 +188,7 @@ const deletionSchema = z.strictObject({
   confirm: z
     .boolean("must be true or false")
     .default(false)
-    .describe("Confirms that the remaining credits are given up."),
+    .describe("Confirms that the remaining credits of the closed workspaces are given up."),
 });
 
 /** Deletes the caller's account. */
@@ -213,9 +217,7 @@ export const deleteAccount = defineEndpoint({
     } = sessionOf(context);
     const { password, confirm = false } = context.body;
     await assertOwner(context, deps, password);
-    const personal = await deps.people.sessions.personalWorkspaceId(id);
-    if (personal !== undefined && personal !== deps.operatorWorkspaceId)
-      await assertNothingLeft(deps, personal, confirm);
+    await assertNothingLeft(deps, await deps.userEditor.closingWith(id), confirm);
     const closed = await deleteWithKeys(context, deps, { userId: id, by: null });
     return context.json({
       deleted: true,

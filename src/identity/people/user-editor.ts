@@ -129,10 +129,8 @@ export class UserEditor {
       });
       await this.putBlocked(user, true);
       const closed: ClosedWorkspace[] = [];
-      for (const workspaceId of [user.workspaceId, ...abandoned]) {
-        if (workspaceId !== null && workspaceId !== this.options.operatorWorkspaceId)
-          closed.push(await this.close(workspaceId));
-      }
+      for (const workspaceId of this.closingOf(user, abandoned))
+        closed.push(await this.close(workspaceId));
       await this.options.database.transaction().execute(async (transaction) => {
         await transaction
           .updateTable("workspaces")
@@ -146,6 +144,24 @@ export class UserEditor {
         this.putChanged(user.workspaceId, ({ ownerUserId: _, ...workspace }) => workspace);
       return closed;
     });
+  }
+
+  /**
+   * Returns the workspaces that are closed with a user. Throws `not_found`, and `conflict` for the
+   * only owner of an organisation with other members.
+   */
+  async closingWith(id: string): Promise<string[]> {
+    const user = await this.find(id);
+    const { database } = this.options;
+    return this.closingOf(
+      user,
+      await database.transaction().execute((transaction) => abandonedBy(transaction, id)),
+    );
+  }
+
+  private closingOf({ workspaceId }: UserRecord, abandoned: readonly string[]): string[] {
+    const all = workspaceId === null ? abandoned : [workspaceId, ...abandoned];
+    return all.filter((id) => id !== this.options.operatorWorkspaceId);
   }
 
   /**

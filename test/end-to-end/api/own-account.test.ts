@@ -188,6 +188,23 @@ describe.each(engines)("a user's own account on %s", (_, freshUrl) => {
     ).toBe(409);
   });
 
+  test("credits of an organization that closes with it are given up with consent alone", async () => {
+    const browser = await person("founder@example.com");
+    const made = await browser.json("POST", "/organizations", { name: "Lone" });
+    await peopled.owner.json("POST", "/admin/grants", {
+      workspace_id: textAt(made, "workspace_id"),
+      amount: 5,
+      bucket: "topup",
+    });
+    const password = "password of founder@example.com";
+    const refused = await browser.api("DELETE", "/session/user", { password });
+    expect([refused.status, at(await refused.json(), "error.metadata.balance_usd")]).toEqual([
+      409, 5,
+    ]);
+    const deleted = await browser.json("DELETE", "/session/user", { password, confirm: true });
+    expect(listAt(deleted, "closed_workspaces")).toContain(textAt(made, "workspace_id"));
+  });
+
   test("an organization can be deleted by an owner, along with every credential", async () => {
     const made = await peopled.owner.json("POST", "/organizations", { name: "Short-lived" });
     const [id, workspace] = [textAt(made, "id"), textAt(made, "workspace_id")];
