@@ -18,6 +18,7 @@ export function Form({
   more,
   disabled = false,
   inline = false,
+  look,
 }: {
   action: string;
   work: Work;
@@ -27,6 +28,8 @@ export function Form({
   disabled?: boolean;
   /** Puts the button beside the field, where there is one alone. */
   inline?: boolean;
+  /** The look of the button where another is the one that the page is about. */
+  look?: "plain" | undefined;
 }) {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -37,7 +40,7 @@ export function Form({
       {children}
       {work.error === null || work.error === undefined ? null : <Problem error={work.error} />}
       <Actions>
-        <Button type="submit" disabled={work.isPending || disabled}>
+        <Button type="submit" look={look} disabled={work.isPending || disabled}>
           {action}
         </Button>
         {more}

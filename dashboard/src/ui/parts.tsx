@@ -13,7 +13,7 @@ export function Button({
   look,
   className,
   ...props
-}: ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "danger" }) {
+}: ButtonHTMLAttributes<HTMLButtonElement> & { look?: "plain" | "danger" | undefined }) {
   return (
     <button
       type="button"

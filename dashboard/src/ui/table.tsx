@@ -83,12 +83,15 @@ export function Table<Row>({
   rowKey,
   caption,
   compact = false,
+  even = false,
 }: {
   rows: readonly Row[];
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
   caption: string;
   compact?: boolean;
+  /** Makes all columns as wide, so that those of tables below one another stand in line. */
+  even?: boolean;
 }) {
   const [sorting, setSorting] = useState<Sorting>();
   const hasPlaces = columns.some(({ phone }) => phone !== undefined);
@@ -101,7 +104,7 @@ export function Table<Row>({
     // biome-ignore lint/a11y/useSemanticElements: a scrolled region, not a group of fields.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable).
     <div className={style.tableWrap} tabIndex={0} role="group" aria-label={caption}>
-      <table className={`${style.table} ${onPhone}`}>
+      <table className={`${style.table} ${onPhone} ${even ? style.even : ""}`}>
         <thead>
           <tr>
             {columns.map((column) => (

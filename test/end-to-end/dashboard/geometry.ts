@@ -73,6 +73,10 @@ export const geometryScript = `(() => {
   const first = [...document.querySelectorAll(main)].find((element) => isSeen(element) && !isStuck(element));
   if (first && first.getBoundingClientRect().top + scrollY > innerHeight / 2)
     findings.push("begins in the lower half: " + nameOf(first));
+  // Buttons of what is empty look plain, since the head of the page has them too.
+  const isMain = "main [class*=button]:not([class*=plain], [class*=danger], [class*=empty] *)";
+  const primary = [...document.querySelectorAll(isMain)].filter(isSeen);
+  if (primary.length > 1) findings.push("more than one main action: " + primary.map(nameOf).join(", "));
   const over = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   if (over > 0) findings.push("scrolls sideways by " + over);
   return [...new Set(findings)];

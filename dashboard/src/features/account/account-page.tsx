@@ -208,7 +208,7 @@ function ChangeEmail({ email }: { email: string }) {
   return (
     <details>
       <summary>Change the e-mail address</summary>
-      <Form action="Change address" work={change} onSubmit={() => change.mutate()}>
+      <Form look="plain" action="Change address" work={change} onSubmit={() => change.mutate()}>
         <div className={style.grid}>
           <Field
             label="New address"
@@ -250,7 +250,7 @@ function Name({ name }: { name: string }) {
     onSuccess: () => queries.invalidateQueries({ queryKey: ["session"] }),
   });
   return (
-    <Form action="Rename" work={save} onSubmit={() => save.mutate()}>
+    <Form inline look="plain" action="Rename" work={save} onSubmit={() => save.mutate()}>
       <Field label="Name">
         {(id) => (
           <Input

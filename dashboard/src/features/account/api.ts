@@ -5,6 +5,9 @@ import { type List, refusalOf, request, sending } from "../../lib/api.ts";
 /** A session of the person. */
 export type SessionRow = Row<"GET /sessions">;
 
+/** A way in which the person signs in. */
+export type Way = Row<"GET /session/sign-in-methods">;
+
 /** Asks a route for signing in, which is not below the API's base. Throws `ApiError`. */
 export async function authRequest<Answer>(
   method: "GET" | "POST",

@@ -15,10 +15,13 @@ import {
 import { Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
-import { addPasskey, authRequest, methodsQuery, unlink } from "./api.ts";
+import { type Way, addPasskey, authRequest, methodsQuery, unlink } from "./api.ts";
 import { TwoFactor } from "./two-factor.tsx";
 
 const names = { password: "Password", passkey: "Passkey", oidc: "Provider" } as const;
+
+const nameOf = ({ type, name, provider }: Way): string =>
+  [names[type], name ?? provider].filter((part) => part !== null).join(", ");
 
 function PasswordForm({ onDone }: { onDone: () => void }) {
   const [current, setCurrent] = useState("");
@@ -75,84 +78,67 @@ export function SignInCard() {
     add.error?.name === "NotAllowedError"
       ? new Error("The browser did not use a passkey. Try again.")
       : (add.error ?? remove.error);
+  const actionsOf = ({ id, type }: Way, isOnly: boolean) => {
+    const change = (
+      <Button look="plain" onClick={() => setOpened("password")}>
+        Change password
+      </Button>
+    );
+    const leave = (
+      <Button look="plain" onClick={() => remove.mutate(id)}>
+        Remove
+      </Button>
+    );
+    if (type !== "password") return isOnly ? null : leave;
+    return isOnly ? (
+      change
+    ) : (
+      <Actions>
+        {change}
+        {leave}
+      </Actions>
+    );
+  };
+  const secondFactor = (isOn: boolean) => ({
+    id: "two-factor",
+    way: "Second factor",
+    since: <Status kind={isOn ? "good" : "warning"}>{isOn ? "authenticator app" : "none"}</Status>,
+    actions: (
+      <Button look="plain" onClick={() => setOpened("two-factor")}>
+        {isOn ? "Change second factor" : "Set up authenticator app"}
+      </Button>
+    ),
+  });
   return (
-    <Card title="Signing in" flush>
+    <Card
+      title="Signing in"
+      flush
+      actions={
+        <Button look="plain" disabled={add.isPending} onClick={() => add.mutate()}>
+          Add passkey
+        </Button>
+      }
+    >
       {failed === null ? null : <Problem error={failed} />}
       <Loaded query={methods} height={160}>
-        {({ data: rows, two_factor: isOn }) => (
+        {({ data: ways, two_factor: isOn }) => (
           <>
             <Table
-              rows={rows}
+              rows={[
+                ...ways.map((way) => ({
+                  id: way.id,
+                  way: nameOf(way),
+                  since: <Moment at={way.created_at} />,
+                  actions: actionsOf(way, ways.length === 1),
+                })),
+                secondFactor(isOn),
+              ]}
               rowKey={({ id }) => id}
               caption="Ways to sign in"
               columns={[
-                {
-                  head: "Way",
-                  phone: "title",
-                  cell: ({ type, name, provider }) =>
-                    [names[type], name ?? provider].filter((part) => part !== null).join(", "),
-                },
-                {
-                  head: `Since, ${zoneName()}`,
-                  phone: "when",
-                  cell: ({ created_at: at }) => <Moment at={at} />,
-                },
-                {
-                  head: "Actions",
-                  phone: "actions",
-                  cell: ({ id, type }) => {
-                    const change = (
-                      <Button look="plain" onClick={() => setOpened("password")}>
-                        Change password
-                      </Button>
-                    );
-                    const leave = (
-                      <Button look="plain" onClick={() => remove.mutate(id)}>
-                        Remove
-                      </Button>
-                    );
-                    if (rows.length === 1) return type === "password" ? change : null;
-                    return type === "password" ? (
-                      <Actions>
-                        {change}
-                        {leave}
-                      </Actions>
-                    ) : (
-                      leave
-                    );
-                  },
-                },
-              ]}
-            />
-            <Table
-              rows={[isOn]}
-              rowKey={() => "two-factor"}
-              caption="Second factor"
-              columns={[
-                { head: "After the password", phone: "title", cell: () => "Second factor" },
-                {
-                  head: "State",
-                  phone: "figure",
-                  cell: (on) => (
-                    <Status kind={on ? "good" : "warning"}>
-                      {on ? "authenticator app" : "none"}
-                    </Status>
-                  ),
-                },
-                {
-                  head: "Change",
-                  phone: "actions",
-                  cell: () => (
-                    <Actions>
-                      <Button look="plain" onClick={() => setOpened("two-factor")}>
-                        {isOn ? "Change second factor" : "Set up authenticator app"}
-                      </Button>
-                      <Button look="plain" disabled={add.isPending} onClick={() => add.mutate()}>
-                        Add passkey
-                      </Button>
-                    </Actions>
-                  ),
-                },
+                { head: "Way", phone: "title", cell: ({ way }) => way },
+                { head: `Since, ${zoneName()}`, phone: "when", cell: ({ since }) => since },
+                { head: "Actions", phone: "actions", cell: ({ actions }) => actions },
               ]}
             />
             <Modal title="Second factor" open={opened === "two-factor"} onClose={close}>

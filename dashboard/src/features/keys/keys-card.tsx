@@ -86,7 +86,13 @@ export function KeysCard<Key extends OwnKey>({
               <Code text={secret} label="Copy the key" />
             </>
           )}
-          <Form inline action="Create key" work={create} onSubmit={() => create.mutate()}>
+          <Form
+            inline
+            look="plain"
+            action="Create key"
+            work={create}
+            onSubmit={() => create.mutate()}
+          >
             <Field label="Name of a new key">
               {(id) => (
                 <Input

@@ -27,7 +27,7 @@ export function MembersPage() {
         }
       </Loaded>
       <Card title="New organisation">
-        <NewOrganization />
+        <NewOrganization look={organizations.data?.data.length === 0 ? undefined : "plain"} />
       </Card>
     </>
   );

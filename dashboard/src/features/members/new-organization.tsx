@@ -6,7 +6,13 @@ import { Field, Input } from "../../ui/parts.tsx";
 import { createOrganization } from "./api.ts";
 
 /** Makes an organisation and enters its workspace. */
-export function NewOrganization({ onMade }: { onMade?: () => void }) {
+export function NewOrganization({
+  onMade,
+  look,
+}: {
+  onMade?: () => void;
+  look?: "plain" | undefined;
+}) {
   const enter = useEnterWorkspace();
   const [name, setName] = useState("");
   const create = useMutation({
@@ -18,7 +24,12 @@ export function NewOrganization({ onMade }: { onMade?: () => void }) {
     },
   });
   return (
-    <Form action="Create organisation" work={create} onSubmit={() => create.mutate(name)}>
+    <Form
+      look={look}
+      action="Create organisation"
+      work={create}
+      onSubmit={() => create.mutate(name)}
+    >
       <Field label="Name" hint="Its members share keys, credits and budgets.">
         {(id) => (
           <Input

@@ -103,6 +103,7 @@ function Settings({ organization: { id, name } }: { organization: Organization }
   return (
     <Card title={`Settings of ${name}`}>
       <Form
+        look="plain"
         action="Rename organisation"
         work={rename}
         onSubmit={() => rename.mutate({ id, name: text })}

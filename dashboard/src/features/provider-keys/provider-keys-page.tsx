@@ -119,6 +119,7 @@ export function ProviderKeysPage() {
             rows.map(({ provider_id: id, name, keys }) => (
               <Card key={id} title={name} flush>
                 <Table
+                  even
                   rows={keys}
                   rowKey={({ id: key }) => key}
                   caption={`Keys of ${name}`}

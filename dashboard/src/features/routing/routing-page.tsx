@@ -225,6 +225,7 @@ function SaveAsPreset({ model, rules }: { model: string; rules: Rules }) {
   return (
     <Card title="Keep these rules">
       <Form
+        look="plain"
         action="Save as preset"
         work={save}
         onSubmit={() => save.mutate()}

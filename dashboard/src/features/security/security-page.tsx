@@ -102,6 +102,7 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
             {!mayWrite ? null : (
               <div className={style.cardBody}>
                 <Form
+                  look="plain"
                   action="Allow range"
                   work={add}
                   onSubmit={() => add.mutate()}

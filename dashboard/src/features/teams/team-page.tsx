@@ -90,7 +90,13 @@ function MembersCard({ id, mayWrite }: Pick<Team, "id"> & { mayWrite: boolean })
       </Loaded>
       {mayWrite ? (
         <div className={style.below}>
-          <Form inline action="Add member" work={add} onSubmit={() => add.mutate({ id, email })}>
+          <Form
+            inline
+            look="plain"
+            action="Add member"
+            work={add}
+            onSubmit={() => add.mutate({ id, email })}
+          >
             <Field label="E-mail of a person of the organisation">
               {(field) => (
                 <Input
