@@ -24,14 +24,19 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/dashboard\/presets\/short-answers$/);
     await settled(page);
-    await tabTo(page, /^Model$/);
-    await page.keyboard.type("sandbox/chat:free");
+    await tabTo(page, /^Model: /);
+    await page.keyboard.press("Enter");
+    await page.getByRole("combobox", { name: "Search models" }).waitFor();
+    await page.keyboard.type("sandbox/chat");
+    await page.locator('[role="option"][data-highlighted]', { hasText: "sandbox/chat" }).waitFor();
+    await page.keyboard.press("Enter");
     await tabTo(page, /^System prompt$/);
     await page.keyboard.type("Be brief.");
     await tabTo(page, "Temperature");
     await page.keyboard.type("0.2");
     await page.keyboard.press("Enter");
     await page.getByText("2, in force").waitFor();
+    await page.getByRole("cell", { name: "Developer Example" }).first().waitFor();
     expect(await scene.ask("developer", "GET", "/presets/short-answers")).toMatchObject({
       version: 2,
       config: { model: "sandbox/chat:free", system: "Be brief.", temperature: 0.2 },

@@ -6,15 +6,15 @@ import { send, sendingAsWritten } from "../../lib/api.ts";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { withPlaygroundKey } from "../../lib/playground-key.ts";
 import { Button, Card, Field, Problem } from "../../ui/parts.tsx";
-import { Form, TextArea } from "../../ui/form.tsx";
+import { Form, TextArea, listOf } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
 import type { PresetConfig } from "./api.ts";
 
 /** How a field of a preset is typed. */
-type FieldKind = "text" | "lines" | "list" | "number" | "json";
+type FieldKind = "text" | "lines" | "list" | "number" | "json" | "model" | "models";
 
 /** A field of a preset, as the editor shows it. */
-interface PresetField {
+export interface PresetField {
   name: string;
   label: string;
   kind: FieldKind;
@@ -27,16 +27,15 @@ export const presetFields: readonly PresetField[] = [
   {
     name: "model",
     label: "Model",
-    kind: "text",
+    kind: "model",
     group: "Model",
-    hint: "Empty leaves it to the request.",
   },
   {
     name: "models",
     label: "Fallback models",
-    kind: "list",
+    kind: "models",
     group: "Model",
-    hint: "In order, separated by commas.",
+    hint: "In order, one a line.",
   },
   {
     name: "system",
@@ -77,11 +76,12 @@ export const presetFields: readonly PresetField[] = [
     hint: "0 to 2",
   },
   { name: "seed", label: "Seed", kind: "number", group: "Sampling" },
-  { name: "max_tokens", label: "Output cap in tokens", kind: "number", group: "Output" },
+  { name: "max_tokens", label: "Output cap", kind: "number", group: "Output", hint: "In tokens." },
   {
     name: "max_completion_tokens",
-    label: "Output cap with reasoning, in tokens",
+    label: "Output cap with reasoning",
     kind: "number",
+    hint: "In tokens.",
     group: "Output",
   },
   {
@@ -134,6 +134,7 @@ export const presetFields: readonly PresetField[] = [
 function textOf(value: unknown, kind: FieldKind): string {
   if (value === null || value === undefined) return "";
   if (kind === "list") return Array.isArray(value) ? value.join(", ") : String(value);
+  if (kind === "models") return Array.isArray(value) ? value.join("\n") : String(value);
   if (kind === "json") return JSON.stringify(value, null, 2);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
@@ -152,11 +153,7 @@ function jsonOf(text: string, label: string): unknown {
  */
 function valueOf(text: string, { kind, label, name }: PresetField): unknown {
   if (text.trim() === "") return null;
-  if (kind === "list")
-    return text
-      .split(/[,\n]/)
-      .map((item) => item.trim())
-      .filter((item) => item !== "");
+  if (kind === "list" || kind === "models") return listOf(text);
   if (kind === "json" || (name === "tool_choice" && text.trim().startsWith("{")))
     return jsonOf(text, label);
   if (kind !== "number") return text;
@@ -283,6 +280,7 @@ export function Bench({ slug, draft }: { slug: string; draft: () => PresetConfig
     <>
       <Card title="Test bench">
         <Form
+          look="plain"
           action="Run preset"
           work={{ isPending: stored.isPending, error: null }}
           onSubmit={() => stored.mutate()}

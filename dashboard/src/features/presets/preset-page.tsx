@@ -19,8 +19,13 @@ import {
 } from "../../ui/parts.tsx";
 import { Confirm, Form, TextArea } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
+import { Picker } from "../../ui/picker.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
+import { reachableQuery } from "../models/api.ts";
+import { choiceOf } from "../models/model-choice.ts";
+import { ModelsField } from "../models/models-field.tsx";
+import { useNames } from "../usage/use-names.ts";
 import {
   type Preset,
   type PresetVersion,
@@ -30,7 +35,7 @@ import {
   restoreVersion,
   versionsQuery,
 } from "./api.ts";
-import { Bench, configOf, presetFields, textsOf } from "./bench.tsx";
+import { Bench, type PresetField, configOf, presetFields, textsOf } from "./bench.tsx";
 
 const route = getRouteApi("/presets/$slug");
 const groups = ["Model", "Sampling", "Output", "Tools", "Routing"] as const;
@@ -45,6 +50,7 @@ function Versions({
   onRestored: () => void;
 }) {
   const versions = useQuery(versionsQuery(preset.slug));
+  const { people } = useNames(["person"]);
   const [seen, setSeen] = useState<PresetVersion>();
   const restore = useMutation({
     mutationFn: restoreVersion,
@@ -77,7 +83,7 @@ function Versions({
                 phone: "when",
                 cell: ({ created_at: at }) => <Moment at={at} />,
               },
-              { head: "By", cell: ({ author }) => <code>{author ?? "unknown"}</code> },
+              { head: "By", cell: ({ author }) => people.get(author ?? "") ?? author ?? "unknown" },
               {
                 head: "Actions",
                 phone: "actions",
@@ -114,6 +120,35 @@ function Versions({
   );
 }
 
+/** The model that a preset names, found by name; none leaves it to the request. */
+function ModelField({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange: (id: string) => void;
+}) {
+  const { data: catalog } = useQuery(reachableQuery);
+  return (
+    <Field label={label}>
+      {() => (
+        <Picker
+          label={label}
+          value={value}
+          shown={value === "" ? "Left to the request" : value}
+          groups={[{ value: "", items: (catalog?.data ?? []).map(choiceOf) }]}
+          onChange={onChange}
+          search="Search models"
+          none="No model has that in its name."
+          last={["Leave it to the request", () => onChange("")]}
+        />
+      )}
+    </Field>
+  );
+}
+
 function Editor({ preset, mayWrite }: { preset: Preset; mayWrite: boolean }) {
   const queries = useQueryClient();
   const [name, setName] = useState(preset.name);
@@ -130,23 +165,35 @@ function Editor({ preset, mayWrite }: { preset: Preset; mayWrite: boolean }) {
       }),
     onSuccess: refresh,
   });
-  const field = (of: (typeof presetFields)[number]) => (
-    <Field key={of.name} label={of.label} {...(of.hint === undefined ? {} : { hint: of.hint })}>
-      {(id) => {
-        const shared = { id, value: texts[of.name] ?? "", readOnly: !mayWrite };
-        const set = (value: string): void => setTexts({ ...texts, [of.name]: value });
-        return of.kind === "lines" || of.kind === "json" ? (
-          <TextArea {...shared} onChange={(event) => set(event.target.value)} />
-        ) : (
-          <Input
-            {...shared}
-            inputMode={of.kind === "number" ? "decimal" : "text"}
-            onChange={(event) => set(event.target.value)}
-          />
-        );
-      }}
-    </Field>
-  );
+  const field = (of: PresetField) => {
+    const value = texts[of.name] ?? "";
+    const set = (text: string): void => setTexts({ ...texts, [of.name]: text });
+    const hint = of.hint === undefined ? {} : { hint: of.hint };
+    if (mayWrite && of.kind === "model")
+      return <ModelField key={of.name} label={of.label} value={value} onChange={set} />;
+    if (mayWrite && of.kind === "models")
+      return (
+        <div key={of.name} className={style.form}>
+          <ModelsField label={of.label} hint={of.hint ?? ""} value={value} onChange={set} />
+        </div>
+      );
+    return (
+      <Field key={of.name} label={of.label} {...hint}>
+        {(id) => {
+          const shared = { id, value, readOnly: !mayWrite };
+          return of.kind === "lines" || of.kind === "json" ? (
+            <TextArea {...shared} onChange={(event) => set(event.target.value)} />
+          ) : (
+            <Input
+              {...shared}
+              inputMode={of.kind === "number" ? "decimal" : "text"}
+              onChange={(event) => set(event.target.value)}
+            />
+          );
+        }}
+      </Field>
+    );
+  };
   return (
     <>
       <Card title="Settings">
@@ -208,6 +255,7 @@ export function PresetPage() {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const preset = useQuery(presetQuery(slug));
+  const isThere = preset.error === null;
   const [isDoomed, setDoomed] = useState(false);
   const remove = useMutation({
     mutationFn: () => deletePreset(slug),
@@ -219,12 +267,12 @@ export function PresetPage() {
   return (
     <>
       <PageHead title={preset.data?.name ?? slug} within={<Link to="/presets">Presets</Link>}>
-        {mayAsk ? (
+        {mayAsk && isThere ? (
           <Link to="/playground" search={{ model: `@preset/${slug}` }} className={linkLook}>
             Open in the playground
           </Link>
         ) : null}
-        {mayWrite ? (
+        {mayWrite && isThere ? (
           <Button look="plain" onClick={() => setDoomed(true)}>
             Delete preset
           </Button>
