@@ -48,7 +48,11 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
     await settled(page);
     for (const sentence of listAt(explained, "explanation")) {
-      expect(await dialog.getByText(String(sentence)).first().isVisible()).toBe(true);
+      const shown = String(sentence)
+        .replace(" at acme ", " at Acme Inference ")
+        .replace(" at broken ", " at Broken Inference ")
+        .replace("(upstream_error)", "(provider error)");
+      await dialog.getByText(shown).first().waitFor();
     }
     // One row more is the sum.
     const prices = dialog.getByRole("table");
@@ -95,6 +99,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     const dialog = page.getByRole("dialog", { name: "Request" });
     await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
     expect(new URL(page.url()).searchParams.get("id")).toBe(textAt(failed[0], "id"));
+    await dialog.getByText(/\/\w+ at Broken Inference failed \([a-z ]+\)\.$/).waitFor();
     // What would change this workspace, or ask in it, is no matter of another one's request.
     expect(await dialog.getByRole("button", { name: /^Block / }).count()).toBe(0);
     expect(await dialog.getByRole("link", { name: "Open in the playground" }).count()).toBe(0);
@@ -264,6 +269,8 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
   test("filters are saved as views under a name, and usage is counted by customer and tag", async () => {
     const customer = { external_id: "customer-7", name: "Harbour Books" };
     await scene.ask("owner", "POST", "/customers", customer);
+    const namesake = { ...customer, external_id: "customer-8" };
+    await scene.ask("owner", "POST", "/customers", namesake);
     const sent = await scene.chat({
       model: "sandbox/chat:free",
       messages: [{ role: "user", content: "Hello" }],
@@ -290,7 +297,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await expectSound(other);
     await other.go(`${scene.origin}/dashboard/usage?figure=requests&group=customer`);
     const table = other.page.getByRole("table").last();
-    await table.getByText("Harbour Books").waitFor();
+    await table.getByText("Harbour Books (customer-7)").waitFor();
     await other.page.getByLabel("Group", { exact: true }).selectOption("tag");
     await other.page.getByLabel("Name of the tag").fill("team");
     await other.page.keyboard.press("Enter");
@@ -299,6 +306,14 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await other.page.getByLabel("Group", { exact: true }).selectOption("model");
     await table.getByRole("link", { name: "acme/large" }).click();
     await other.page.waitForURL(/\/activity\?model=acme%2Flarge&range=14d$/);
+    for (const [group, name, filter] of [
+      ["key", "Night watch", /\/activity\?key_id=key_\w+&range=14d$/],
+      ["provider", "Acme Inference", /\/activity\?provider=acme&range=14d$/],
+    ] as const) {
+      await other.go(`${scene.origin}/dashboard/usage?figure=requests&group=${group}`);
+      await table.getByRole("link", { name }).click();
+      await other.page.waitForURL(filter);
+    }
     await other.close();
   });
 

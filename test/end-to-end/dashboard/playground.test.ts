@@ -49,6 +49,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await page.keyboard.press("Enter");
     await done(page);
     expect(await page.getByText('You wrote: "What is it?"').isVisible()).toBe(true);
+    await page.getByText("by Sandbox (simulated)", { exact: true }).waitFor();
     for (const name of ["Route", "First token", "Total", "Tokens", "Cost"]) {
       expect(
         await page.getByRole("definition").filter({ hasText: /\S/ }).count(),
@@ -85,7 +86,7 @@ describe.skipIf(!hasChromium)(`the playground${missingChromium}`, () => {
     await page.getByRole("button", { name: "Send", exact: true }).click();
     await page.getByRole("link", { name: "Open the record" }).nth(1).waitFor();
     const first = page.getByRole("region", { name: "acme/large" });
-    expect(await first.getByText(/by .*acme/).isVisible()).toBe(true);
+    await first.getByText(/^by .*Acme Inference$/).waitFor();
     expect(await first.getByText(/^\$0\.0+[1-9]/).isVisible()).toBe(true);
     expect(
       await page.getByRole("region", { name: "sandbox/chat:free" }).getByText("$0.00").isVisible(),

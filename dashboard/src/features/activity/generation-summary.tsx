@@ -103,13 +103,21 @@ function BlockFailed({ generation }: { generation: GenerationDetails }) {
   );
 }
 
-const Lines = ({ lines }: { lines: readonly string[] }) => (
-  <ul>
-    {lines.map((line) => (
-      <li key={line}>{line}</li>
-    ))}
-  </ul>
-);
+/** Sentences of the API, where providers stand by their names and codes in words. */
+function Lines({ lines }: { lines: readonly string[] }) {
+  const nameOf = useProviderNames();
+  const shown = (line: string): string =>
+    line
+      .replaceAll(/(?<= at )[\w-]+(?![\w/-])/g, nameOf)
+      .replaceAll(/(?<=\()[a-z_]+(?=\))|(?<=the answer was )\w+/g, wordOf);
+  return (
+    <ul>
+      {lines.map((line) => (
+        <li key={line}>{shown(line)}</li>
+      ))}
+    </ul>
+  );
+}
 
 /** The providers in the order in which they were considered, and those left out with the rule. */
 function RoutingTrail({ routing }: Pick<GenerationDetails, "routing">) {

@@ -44,6 +44,7 @@ const columns = [
   {
     head: "Requests",
     number: true,
+    wide: true,
     cell: ({ usage: { requests } }: Customer) => count(requests),
   },
   { head: "Your cost", number: true, cell: ({ usage: { cost } }: Customer) => usd(cost) },

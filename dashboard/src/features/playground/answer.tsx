@@ -3,6 +3,7 @@ import { Suspense, lazy, useState } from "react";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Button, Code, Problem, Status } from "../../ui/parts.tsx";
+import { useProviderNames } from "../provider-keys/provider-names.tsx";
 import type { Attachment, ChatBody } from "./draft.ts";
 import own from "./playground.module.css";
 import type { Answer } from "./stream.ts";
@@ -16,13 +17,14 @@ const isUnderWay = ({ state }: Answer): boolean => state === "waiting" || state 
 
 /** Where the time, the tokens and the money of an answer went: one line. */
 function Figures({ answer }: { answer: Answer }) {
-  const { firstTokenMs, totalMs, tokens } = answer;
+  const { firstTokenMs, totalMs, tokens, providers } = answer;
+  const nameOf = useProviderNames();
   const speed =
     tokens === undefined || firstTokenMs === undefined || !totalMs
       ? undefined
       : tokens / (totalMs / 1_000);
   const rows = [
-    ["Route", answer.providers === undefined ? undefined : `by ${answer.providers}`],
+    ["Route", providers ? `by ${providers.split("->").map(nameOf).join(", then ")}` : undefined],
     ["First token", firstTokenMs === undefined ? undefined : duration(firstTokenMs)],
     ["Total", totalMs === undefined ? undefined : duration(totalMs)],
     [

@@ -135,7 +135,7 @@ export function AuditLog() {
               cell: ({ actor }) => (
                 <>
                   <div>{actor.label}</div>
-                  <span>{actor.kind}</span>
+                  <span className={style.under}>{actor.kind}</span>
                 </>
               ),
             },
@@ -145,15 +145,22 @@ export function AuditLog() {
               cell: ({ words, fields }) => (
                 <>
                   <div>{words}</div>
-                  <span>{fields.join(", ")}</span>
+                  <span className={style.owner}>{fields.join(", ")}</span>
                 </>
               ),
             },
             {
               head: "Target",
-              cell: ({ target }) => (target === null ? "–" : <code>{target}</code>),
+              cell: ({ target }) =>
+                target === null ? (
+                  "–"
+                ) : (
+                  <span className={style.line} title={target}>
+                    <code>{target}</code>
+                  </span>
+                ),
             },
-            { head: "From", cell: ({ address }) => address },
+            { head: "From", wide: true, cell: ({ address }) => address },
             {
               head: "Outcome",
               phone: "state",

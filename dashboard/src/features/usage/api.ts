@@ -145,42 +145,49 @@ export const sumOf = (
 /** What a page may group by: what the API groups by, the person behind a key, and the parts. */
 export type PageGroup = UsageGroup | "person" | "part";
 
-/** The names of keys, and who made them; what the session may not see keeps its id. */
-export interface Names {
-  keys: ReadonlyMap<string, { name: string; person: string }>;
-  people: ReadonlyMap<string, string>;
-  presets: ReadonlyMap<string, string>;
-  customers: ReadonlyMap<string, string>;
-  providers: ReadonlyMap<string, string>;
-}
+/** Names by id, each of one alone, and who made a key; what the session may not see keeps its id. */
+export type Names = Readonly<
+  Record<
+    "keys" | "makers" | "people" | "presets" | "customers" | "providers",
+    ReadonlyMap<string, string>
+  >
+>;
 
 /** The group of a row, by its name. */
-export function groupOf(
-  row: UsageRow,
-  group: PageGroup,
-  { keys, people, presets, customers, providers }: Names,
-): string {
+export function groupOf(row: UsageRow, group: PageGroup, names: Names): string {
+  const named = (of: keyof Names, id: string | null | undefined, none = "none"): string =>
+    id ? (names[of].get(id) ?? id) : none;
   if (group === "model") return row.model ?? "unknown";
   if (group === "part") return "all";
-  if (group === "preset") return presets.get(row.preset_id ?? "") ?? row.preset_id ?? "none";
+  if (group === "preset") return named("presets", row.preset_id);
   if (group === "session") return row.session_id ?? "none";
-  if (group === "provider")
-    return row.provider ? (providers.get(row.provider) ?? row.provider) : "none";
-  if (group === "customer") return customers.get(row.customer ?? "") ?? row.customer ?? "none";
+  if (group === "provider") return named("providers", row.provider);
+  if (group === "customer") return named("customers", row.customer);
   if (group === "app" || group === "tag") return row[group] ?? "none";
-  const key = keys.get(row.key_id ?? "");
-  if (group === "key") return key?.name ?? row.key_id ?? "unknown";
-  return key === undefined ? "unknown" : (people.get(key.person) ?? key.person);
+  if (group === "key") return named("keys", row.key_id, "unknown");
+  return named("people", names.makers.get(row.key_id ?? ""), "unknown");
 }
+
+/** The filter of the list of requests for a group, and the names of what it takes by id. */
+const filters: Partial<Record<PageGroup, readonly [filter: string, of?: keyof Names]>> = {
+  model: ["model"],
+  app: ["app"],
+  session: ["session_id"],
+  provider: ["provider", "providers"],
+  key: ["key_id", "keys"],
+  preset: ["preset_id", "presets"],
+};
 
 /** The filter of the list of requests that leads to those of a group; those of others have none. */
 export function filterOf(
   group: PageGroup,
   name: string,
+  names: Names,
 ): Readonly<Record<string, string>> | undefined {
-  if (name === "none" || name === "unknown") return undefined;
-  if (group === "model" || group === "app") return { [group]: name };
-  return group === "session" ? { session_id: name } : undefined;
+  const [filter, of] = filters[group] ?? [];
+  if (filter === undefined || name === "none" || name === "unknown") return undefined;
+  const named = of === undefined ? [] : [...names[of]];
+  return { [filter]: named.find(([, each]) => each === name)?.[0] ?? name };
 }
 
 /** The figures that are drawn. */

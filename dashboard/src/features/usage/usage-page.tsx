@@ -17,6 +17,7 @@ import {
 import { SavedViews } from "../views/saved-views.tsx";
 import style from "../../ui/ui.module.css";
 import {
+  type Names,
   type PageGroup,
   type Usage,
   type UsageGroup,
@@ -69,6 +70,7 @@ function Grouped({
   usage,
   before,
   chosen: { figure, isCumulative, limit, group, second },
+  names,
   nameOf,
   head,
   range,
@@ -76,12 +78,13 @@ function Grouped({
   usage: Usage;
   before: readonly UsageRow[];
   chosen: Chosen;
+  names: Names;
   nameOf: (row: UsageRow) => string;
   head: string;
   range: RangeSearch;
 }) {
   const searchOf = (name: string) => {
-    const filter = second === undefined ? filterOf(group, name) : undefined;
+    const filter = second === undefined ? filterOf(group, name, names) : undefined;
     const named = range.from === undefined ? (range.range ?? "14d") : undefined;
     return filter && { ...filter, ...range, range: named };
   };
@@ -178,6 +181,7 @@ export function UsagePage() {
                   usage={usage}
                   before={before.data?.data ?? []}
                   chosen={chosen}
+                  names={names}
                   nameOf={nameOf}
                   head={head}
                   range={range}

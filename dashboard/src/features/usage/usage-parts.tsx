@@ -15,7 +15,7 @@ const groupNameOf = (row: UsagePart, division: Division, names: Names): string =
     ? (row.model ?? "unknown")
     : division === "provider"
       ? names.providers.get(row.provider ?? "") || row.provider || "none"
-      : (names.keys.get(row.key_id ?? "")?.name ?? row.key_id ?? "unknown");
+      : (names.keys.get(row.key_id ?? "") ?? row.key_id ?? "unknown");
 
 const columnsOf = (
   whole: number,
