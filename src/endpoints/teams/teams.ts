@@ -182,7 +182,8 @@ export const deleteTeam = defineEndpoint({
     if (keys.length > 0 && fate === undefined)
       throw new GatewayError(
         "conflict",
-        `The team has ${keys.length} keys. Send keys=delete to revoke them, or keys=keep to leave them without its limit and models.`,
+        `The team has ${keys.length === 1 ? "a key" : `${keys.length} keys`}. ` +
+          "Send keys=delete to revoke what it has, or keys=keep to leave that without its limit and models.",
         { param: "keys", metadata: { keys: keys.length } },
       );
     if (fate === "delete")
