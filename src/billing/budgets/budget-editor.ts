@@ -108,8 +108,11 @@ export class BudgetEditor {
       }
       if (budget.action === "block") await ledger.watch(budget);
       await store.insert(budget);
+      // A team that was removed meanwhile did not take this budget with it.
+      await this.assertSubject(budget.workspaceId, budget);
     } catch (error) {
       blocking.remove(budget);
+      await store.remove(budget.id);
       throw error;
     }
     blocking.put(budget);

@@ -44,15 +44,17 @@ function gateway(meanwhile: () => Promise<void> = async () => undefined) {
   const blocking = new BlockingBudgets();
   const clock = new FakeClock();
   const writing = [meanwhile];
+  const teams = new TeamStore(withTables(storage.database));
   const editor = new BudgetEditor({
     store: new BudgetStore(withTables(storage.database)),
     blocking,
     clock,
     ledger: { watch: async () => writing.pop()?.() },
-    knows: async () => true,
+    knows: async (_: string, { id }: { id: string }) =>
+      (await teams.find(workspaceId, id)) !== undefined,
   } as unknown as ConstructorParameters<typeof BudgetEditor>[0]);
   const teamEditor = new TeamEditor({
-    store: new TeamStore(withTables(storage.database)),
+    store: teams,
     directory: {
       putTeam: () => undefined,
       removeTeam: () => undefined,
@@ -88,6 +90,25 @@ test("a limit for a team that another gateway removes meanwhile leaves no budget
     expect(here.blocking.has(workspaceId)).toBe(false);
     expect(await here.editor.list(workspaceId)).toEqual([]);
   }
+});
+
+test("a budget for a team that is removed meanwhile is not made", async () => {
+  const team = await there.teamEditor.create(workspaceId, { name: "Grey", allowedModels: null });
+  const here = gateway(() => removeThere(team));
+  const fields = { scope: "team", subject: team.id, period: "monthly", action: "block" } as const;
+  const making = here.editor.create(workspaceId, {
+    ...fields,
+    name: "Grey",
+    timeZone: null,
+    limitNano: 1n,
+    thresholds: [],
+    emails: [],
+    webhookUrl: null,
+  });
+  const refusal = await making.catch((error: unknown) => error);
+  expect(refusal).toMatchObject({ code: "bad_request", param: "subject" });
+  expect(here.blocking.has(workspaceId)).toBe(false);
+  expect(await here.editor.list(workspaceId)).toEqual([]);
 });
 
 test("a limit for a team whose budget another gateway replaces meanwhile is the new budget's", async () => {

@@ -92,7 +92,13 @@ async function replaceBudget(
   const made =
     limit === null
       ? undefined
-      : await budgets.editor.create(workspaceId, budgetFields(team, { ...fields, limit }));
+      : await budgets.editor
+          .create(workspaceId, budgetFields(team, { ...fields, limit }))
+          .catch(async (error: unknown) => {
+            // Another gateway may have removed the team, which is not found then.
+            await teamEditor.find(team);
+            throw error;
+          });
   const changed = await teamEditor.setBudget(team, made?.id ?? null);
   if (changed === undefined) {
     // Another gateway was first: its budget is the one to replace now.

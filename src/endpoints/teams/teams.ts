@@ -74,8 +74,8 @@ export const createTeam = defineEndpoint({
       const team = await boundTeam(deps, { team: made, fields });
       return context.json(await teamObject(deps, team));
     } catch (error) {
-      await unboundTeam(deps, made);
       await deps.teamEditor.remove(made);
+      await unboundTeam(deps, made);
       throw error;
     }
   },
