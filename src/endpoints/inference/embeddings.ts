@@ -270,7 +270,6 @@ async function answerCounted(
   const sort = sortOfStrategy(context.request.headers.get("x-routing-strategy"));
   const policy = readCachePolicy(context.request.headers);
   const { model } = modelFor(inference, { id: request.model, caller, assertServes: assertEmbeds });
-  assertServed(inference.ledger, { caller, customer: customerOf(body, context.request.headers) });
   const serve = () =>
     whileTokensCounted(
       context,
@@ -287,6 +286,7 @@ async function answerCounted(
       },
     );
   if (policy === undefined) return withStatus((await serve()).response, "BYPASS");
+  assertServed(inference.ledger, { caller, customer: customerOf(body, context.request.headers) });
   const key = cacheKeyOf(request, {
     workspaceId: caller.workspace.id,
     modelId: model.id,

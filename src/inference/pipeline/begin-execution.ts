@@ -50,7 +50,8 @@ function openExecution(
   call: InferenceCall,
 ): Execution | Promise<Execution> {
   if (deps.chargesStall()) throw stallRefusal();
-  assertServed(deps.ledger, call);
+  // An answer that a provider's batch has given is charged in any case.
+  if (call.leg?.kind !== "return") assertServed(deps.ledger, call);
   if (!deps.sessions.isShared) return planExecution(deps, call);
   const named = sessionOf(call);
   if (named === undefined) return planByPrefix(deps, call);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { testManagementKey } from "../../support/gateway.ts";
+import { textAt } from "../api/at.ts";
 import { hasEnded, lineOf, NightGateway, nightModels, nightVendors } from "./night-batches.ts";
 
 let night: NightGateway;
@@ -69,43 +70,47 @@ test("a cancelled batch is cancelled at the provider, and what ran is charged", 
   });
 });
 
-test("a revoked key pays for what the provider has answered", async () => {
-  const created = (await (
-    await night.gateway.post(
-      "/keys",
-      { name: "night" },
-      { headers: { authorization: `Bearer ak_test_management_key_with_all_scopes` } },
-    )
-  ).json()) as { key: string; data: { hash: string } };
-  const client = new OpenAI({ apiKey: created.key, baseURL: night.gateway.baseUrl, maxRetries: 0 });
-  const made = await night.submit([lineOf("a", nightModels.anthropic)], client);
-  await night.shownWhen(made.id, ({ provider: by }) => by === "anthropic");
-  await fetch(`${night.gateway.baseUrl}/keys/${created.data.hash}`, {
-    method: "DELETE",
-    headers: { authorization: "Bearer ak_test_management_key_with_all_scopes" },
-  });
-  night.vendors.isDone = true;
-  expect(await night.shownWhen(made.id, hasEnded)).toMatchObject({
-    request_counts: { completed: 1, failed: 0 },
-    cost: 0.0015,
-  });
-});
-
-/** Calls the API for own provider keys. */
-async function byok(method: string, path: string, body?: unknown): Promise<{ id: string }> {
-  const answer = await fetch(`${night.gateway.baseUrl}/auth/byok${path}`, {
+/** Calls the API with the rights of a management key. */
+async function manage(method: string, path: string, body?: unknown): Promise<unknown> {
+  const answer = await fetch(night.gateway.baseUrl + path, {
     method,
     headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   expect(answer.status).toBe(200);
-  return (await answer.json()) as { id: string };
+  return answer.json();
 }
+
+test.each([
+  ["a revoked key", "/keys", (hash: string) => manage("DELETE", `/keys/${hash}`)],
+  [
+    "the key of a customer that is suspended",
+    "/customers/shop/keys",
+    () => manage("PATCH", "/customers/shop", { suspended: true }),
+  ],
+])("%s pays for what the provider has answered", async (_, path, refuse) => {
+  await manage("POST", "/customers", { external_id: "shop" });
+  const created = await manage("POST", path, { name: "night" });
+  const client = new OpenAI({
+    apiKey: textAt(created, "key"),
+    baseURL: night.gateway.baseUrl,
+    maxRetries: 0,
+  });
+  const made = await night.submit([lineOf("a", nightModels.anthropic)], client);
+  await night.shownWhen(made.id, ({ provider: by }) => by === "anthropic");
+  await refuse(textAt(created, "data.hash"));
+  night.vendors.isDone = true;
+  expect(await night.shownWhen(made.id, hasEnded)).toMatchObject({
+    request_counts: { completed: 1, failed: 0 },
+    cost: 0.0015,
+  });
+  await manage("DELETE", "/customers/shop");
+});
 
 const ownKey = { provider_id: "openai", api_key: "own-secret-of-the-workspace" };
 
 test("lines with an own provider key run in a batch of its account, which pays for them", async () => {
-  const key = await byok("POST", "", ownKey);
+  const key = textAt(await manage("POST", "/auth/byok", ownKey), "id");
   const before = await night.usedUsd();
   const made = await night.submit([
     lineOf("a", nightModels.openai),
@@ -122,14 +127,14 @@ test("lines with an own provider key run in a batch of its account, which pays f
     data: { total_cost: 0, is_byok: true, service_tier: "batch" },
   });
   expect(await night.usedUsd()).toBe(before);
-  await byok("DELETE", `/keys/${key.id}`);
+  await manage("DELETE", `/auth/byok/keys/${key}`);
 });
 
 test("where its own provider key is deleted meanwhile, the lines of a batch run here", async () => {
-  const key = await byok("POST", "", ownKey);
+  const key = textAt(await manage("POST", "/auth/byok", ownKey), "id");
   const made = await night.submit([lineOf("a", nightModels.openai)]);
   await night.shownWhen(made.id, ({ provider: by }) => by === "openai");
-  await byok("DELETE", `/keys/${key.id}`);
+  await manage("DELETE", `/auth/byok/keys/${key}`);
   expect(await night.shownWhen(made.id, hasEnded)).toMatchObject({
     provider: null,
     provider_note: "The own provider key of the batch is gone.",
