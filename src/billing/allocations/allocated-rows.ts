@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
+import { isRunId } from "../../identity/keys/run.ts";
 import type { AccountBook } from "../ledger/book/account-book.ts";
 import { blockedNano } from "./book-allocations.ts";
 
@@ -86,7 +87,10 @@ export async function committedAllocations(
     .map(({ id }) => id);
 }
 
-/** Loads what runs count in their owners into a book, for all workspaces or for one. */
+/**
+ * Loads what runs count in their owners into a book, for all workspaces or for one. Runs that were
+ * released before the longest window count in the totals alone.
+ */
 export async function loadAllocated(
   database: Kysely<AllocatedTables>,
   {
@@ -101,27 +105,49 @@ export async function loadAllocated(
     workspaceId?: string | undefined;
   },
 ): Promise<void> {
-  let query = database
+  const ownersOf = (id: string): string[] => [id, parents.get(id)].flatMap((each) => each ?? []);
+  const settle = (ownerId: string, atMs: number, [nano, byokNano]: readonly bigint[]): void => {
+    for (const id of ownersOf(ownerId)) {
+      book.key(id).spend.add(atMs, nano ?? 0n);
+      if (byokNano) book.byokSpend(id).add(atMs, byokNano);
+    }
+  };
+  const windowMs = nowMs - 31 * dayMs;
+  let old = database
+    .selectFrom("runs")
+    .select(({ fn }) => [
+      "owner_id",
+      ...settled.map((column) => fn.sum<number | bigint | string>(column).as(column)),
+    ])
+    .where("released_at_ms", "<", windowMs)
+    .groupBy("owner_id");
+  let recent = database
     .selectFrom("runs")
     .select(["id", "owner_id", "limit_nano", "ended_at_ms", "released_at_ms", ...settled])
     .where((where) =>
-      where.or([
-        where("released_at_ms", "is", null),
-        where("released_at_ms", ">=", nowMs - 31 * dayMs),
-      ]),
+      where.or([where("released_at_ms", "is", null), where("released_at_ms", ">=", windowMs)]),
     );
-  if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
-  for (const row of await query.orderBy("released_at_ms").execute()) {
+  if (workspaceId !== undefined) {
+    old = old.where("workspace_id", "=", workspaceId);
+    recent = recent.where("workspace_id", "=", workspaceId);
+  }
+  // The totals of runs that have runs in them are not read any more.
+  for (const row of await old.execute())
+    if (!isRunId(row.owner_id))
+      settle(
+        row.owner_id,
+        0,
+        settled.map((column) => BigInt(row[column])),
+      );
+  for (const row of await recent.orderBy("released_at_ms").execute()) {
     if (row.ended_at_ms !== null) book.key(row.id).allocatedNano += blockedNano;
-    for (const ownerId of [row.owner_id, parents.get(row.owner_id)]) {
-      if (ownerId === undefined) continue;
-      const owner = book.key(ownerId);
-      if (row.released_at_ms === null) owner.allocatedNano += BigInt(row.limit_nano);
-      else {
-        owner.spend.add(row.released_at_ms, BigInt(row.settled_nano));
-        if (row.settled_byok_nano > 0)
-          book.byokSpend(ownerId).add(row.released_at_ms, BigInt(row.settled_byok_nano));
-      }
-    }
+    if (row.released_at_ms !== null)
+      settle(
+        row.owner_id,
+        row.released_at_ms,
+        settled.map((column) => BigInt(row[column])),
+      );
+    else
+      for (const id of ownersOf(row.owner_id)) book.key(id).allocatedNano += BigInt(row.limit_nano);
   }
 }
