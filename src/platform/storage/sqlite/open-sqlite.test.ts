@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { commitQueueSuite } from "../../../../test/support/commit-queue-suite.ts";
+import { FakeClock } from "../../../../test/support/fake-clock.ts";
+import { pollUntil } from "../../../../test/support/poll-until.ts";
 import { rawSumsSuite } from "../../../../test/support/raw-sums-suite.ts";
 import {
   entryUnit,
@@ -91,16 +93,21 @@ describe("the SQLite database", () => {
       ...sampleOptions,
       url: `sqlite:${freshPath()}`,
       commitTimeoutMs: 100,
+      clock: new FakeClock(),
     });
+    const begun = Promise.withResolvers<void>();
     const committed = Promise.withResolvers<void>();
     const stuck = storage.database.transaction().execute(async (transaction) => {
+      begun.resolve();
       await transaction.insertInto("notes").values({ id: "a", text: null, weight: null }).execute();
-      storage.commits.commit(entryUnit("a", 1)).then(committed.resolve, committed.reject);
       await committed.promise;
       await transaction.insertInto("notes").values({ id: "b", text: null, weight: null }).execute();
     });
-    expect(await stuck.catch((error: unknown) => error)).toBeInstanceOf(StorageUnavailableError);
-    await committed.promise;
+    const refusal = stuck.catch((error: unknown) => error);
+    await begun.promise;
+    await storage.commits.commit(entryUnit("a", 1));
+    committed.resolve();
+    expect(await refusal).toBeInstanceOf(StorageUnavailableError);
     expect(await storage.database.selectFrom("notes").selectAll().execute()).toEqual([]);
     await storage.close();
   });
@@ -126,20 +133,22 @@ describe("the SQLite database", () => {
   });
 
   test("reports a full disk differently from a refused unit, and stores nothing", async () => {
-    const storage = await openStorage<SampleSchema>({
-      ...sampleOptions,
-      url: `sqlite:${freshPath()}`,
-      commitTimeoutMs: 200,
-    });
+    const clock = new FakeClock();
+    const url = `sqlite:${freshPath()}`;
+    const storage = await openStorage<SampleSchema>({ ...sampleOptions, url, clock });
     await pragma(storage, "max_page_count = 20");
     const large = {
       inserts: [{ statement: noteInsert, values: ["a", "x".repeat(200_000), 1] }],
       adds: entryUnit("a", 1).adds,
     };
-    const outcomes = await Promise.allSettled([
+    const refused = Promise.allSettled([
       storage.commits.commit(large),
       storage.commits.commit(entryUnit("b", 1)),
     ]);
+    // Both are sent again and again until their time is over.
+    await pollUntil(() => !storage.commits.admits());
+    clock.advance(6_000);
+    const outcomes = await refused;
     expect(
       outcomes.map(
         (outcome) =>
