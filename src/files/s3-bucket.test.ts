@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "bun:test";
+import { useFakeTimers } from "../../test/support/fake-timers.ts";
 import { missingS3, type S3Server, startS3Server } from "../../test/support/s3-server.ts";
 import { S3Bucket } from "./s3-bucket.ts";
 
@@ -74,7 +75,7 @@ describe("an S3 service that answers when a test says so", () => {
   });
   beforeEach(() => {
     asked = [];
-    jest.useFakeTimers();
+    useFakeTimers();
   });
   afterEach(() => void jest.useRealTimers());
   afterAll(() => server.stop(true));

@@ -1,4 +1,5 @@
 import { describe, expect, jest, mock, test } from "bun:test";
+import { useFakeTimers } from "../../../test/support/fake-timers.ts";
 import {
   answer,
   engines,
@@ -156,7 +157,7 @@ test("responses are purged a minute after the start, and then every hour", async
     keepDays: 30,
     onError: () => undefined,
   });
-  jest.useFakeTimers();
+  useFakeTimers();
   try {
     retention.start();
     const purgesAfter = (ms: number): number => {
