@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "bun:test";
-import { useFakeTimers } from "../../test/support/fake-timers.ts";
+import { useRealTimers } from "../../test/support/real-timers.ts";
 import { missingS3, type S3Server, startS3Server } from "../../test/support/s3-server.ts";
 import { S3Bucket } from "./s3-bucket.ts";
 
@@ -75,9 +75,9 @@ describe("an S3 service that answers when a test says so", () => {
   });
   beforeEach(() => {
     asked = [];
-    useFakeTimers();
+    jest.useFakeTimers();
   });
-  afterEach(() => void jest.useRealTimers());
+  afterEach(() => void useRealTimers());
   afterAll(() => server.stop(true));
 
   /** Resolves with the next request. */

@@ -18,8 +18,6 @@ async function waitsOf(size: number, { late }: { late: boolean }): Promise<numbe
   // A piece is made only when it is asked for.
   const body = new ReadableStream(source, { highWaterMark: 0 });
   const waits: number[] = [];
-  // The lived time of the process stands still where a beat is late on a busy machine.
-  spyOn(systemClock, "livedMs").mockImplementation(() => performance.now());
   spyOn(Bun, "sleep").mockImplementation((ms) => {
     waits.push(Number(ms));
     return Promise.resolve();

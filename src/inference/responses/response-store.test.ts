@@ -1,5 +1,5 @@
 import { describe, expect, jest, mock, test } from "bun:test";
-import { useFakeTimers } from "../../../test/support/fake-timers.ts";
+import { useRealTimers } from "../../../test/support/real-timers.ts";
 import {
   answer,
   engines,
@@ -157,7 +157,7 @@ test("responses are purged a minute after the start, and then every hour", async
     keepDays: 30,
     onError: () => undefined,
   });
-  useFakeTimers();
+  jest.useFakeTimers();
   try {
     retention.start();
     const purgesAfter = (ms: number): number => {
@@ -168,7 +168,7 @@ test("responses are purged a minute after the start, and then every hour", async
     await retention.stop();
     expect(purgesAfter(hourMs)).toBe(3);
   } finally {
-    jest.useRealTimers();
+    useRealTimers();
   }
 });
 

@@ -24,11 +24,15 @@ function livedTime(): LivedTime {
 function beginBeats(time: LivedTime): void {
   time.resume();
   beating = setInterval(() => {
-    if (time.beat()) return;
-    clearInterval(beating);
-    beating = undefined;
+    if (!time.beat()) endBeats();
   }, beatMs);
   beating.unref();
+}
+
+/** Ends the beats; the next reading of the lived time begins them again. */
+export function endBeats(): void {
+  clearInterval(beating);
+  beating = undefined;
 }
 
 /** The machine's own clock. */

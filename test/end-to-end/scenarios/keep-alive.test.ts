@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { KeepAliveTicker } from "../../../src/inference/pipeline/stream/keep-alive-ticker.ts";
-import { useFakeTimers } from "../../support/fake-timers.ts";
+import { useRealTimers } from "../../support/real-timers.ts";
 import { fixtureText } from "../../support/upstream/openai-chat-fixtures.ts";
 import { openaiClient } from "../clients/openai-client.ts";
 import { errorsIn, readReply, saidIn } from "./support/chat-reply.ts";
 import { chatRequest, startScene, type Scene } from "./support/scene.ts";
 
 describe("a silent stream sends a keep-alive to its client", () => {
-  beforeEach(() => void useFakeTimers());
-  afterEach(() => void jest.useRealTimers());
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void useRealTimers());
 
   test("after ten seconds of silence, and not before", async () => {
     let nowMs = 0;
