@@ -14,13 +14,10 @@ async function start(
 
 /** Writes texts to a stream of the process, whose reader may take them slowly. */
 class Output {
-  private readonly stream: NodeJS.WriteStream;
   /** Resolves once the last text was taken, or the reader has left. */
   taken: Promise<void> = Promise.resolve();
 
-  constructor(stream: NodeJS.WriteStream) {
-    this.stream = stream;
-  }
+  constructor(private readonly stream: NodeJS.WriteStream) {}
 
   readonly write = (text: string): void => {
     if (text !== "")

@@ -81,11 +81,8 @@ type GuardedEndpoint = Pick<
  */
 export class Guard implements RouterGuard<Caller> {
   readonly unknownCaller: Caller = { kind: "anonymous", address: "" };
-  private readonly options: GuardOptions;
 
-  constructor(options: GuardOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: GuardOptions) {}
 
   /**
    * Finds the caller and checks credential and scope, then the rules for every caller. Sessions and

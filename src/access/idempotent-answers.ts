@@ -60,23 +60,17 @@ const saysNothingWasDone = (error: unknown): boolean =>
  * gateway. Answers are sealed under the workspace's data key, since some show a secret.
  */
 export class IdempotentAnswers {
-  private readonly parts: {
-    store: IdempotentRequestStore;
-    vault: KeyVault;
-    hasher: SecretHasher;
-    clock: Clock;
-  };
   /** Requests in progress on this gateway, by row. Repetitions wait for them. */
   private readonly underWay = new Map<string, Promise<void>>();
 
-  constructor(parts: {
-    store: IdempotentRequestStore;
-    vault: KeyVault;
-    hasher: SecretHasher;
-    clock: Clock;
-  }) {
-    this.parts = parts;
-  }
+  constructor(
+    private readonly parts: {
+      store: IdempotentRequestStore;
+      vault: KeyVault;
+      hasher: SecretHasher;
+      clock: Clock;
+    },
+  ) {}
 
   /**
    * Returns the answer of the first request with this key, and runs it where this is the first.
@@ -216,11 +210,7 @@ type RequestName = Pick<Row, "workspace_id" | "actor_id" | "key_hash">;
 
 /** Stores requests with an idempotency key. */
 class IdempotentRequestStore {
-  private readonly database: Kysely<IdempotencyTables>;
-
-  constructor(database: Kysely<IdempotencyTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<IdempotencyTables>) {}
 
   /**
    * Inserts a row. Returns whether this request is the first with its name: exactly one of several

@@ -28,15 +28,13 @@ export const asJsonLines =
  * settled.
  */
 export class AccessLog {
-  private readonly write: (line: RequestLog) => void;
-  private readonly clock: Clock;
   /** Failed requests between their failure and their answer, by trace id. */
   private readonly failing = new Map<string, FailedRequest>();
 
-  constructor(write: (line: RequestLog) => void, clock: Clock) {
-    this.write = write;
-    this.clock = clock;
-  }
+  constructor(
+    private readonly write: (line: RequestLog) => void,
+    private readonly clock: Clock,
+  ) {}
 
   /** Returns an observer that also writes the line of each settled request. */
   observing(observer: InferenceObserver): InferenceObserver {

@@ -37,7 +37,6 @@ const reloadName = "reload";
  * from the database, or sooner over Valkey, that all are to reload theirs.
  */
 export class GatewayNodes {
-  private readonly options: GatewayNodesOptions;
   /** The number of different configurations among the live gateways at the last report. */
   configurations = 1;
   private lastReload: string | undefined;
@@ -46,9 +45,7 @@ export class GatewayNodes {
   private reporting: Promise<void> | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(options: GatewayNodesOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: GatewayNodesOptions) {}
 
   /** Starts to report. */
   async start(): Promise<void> {

@@ -48,16 +48,17 @@ export interface CatalogSources {
  * then replaces it: requests in progress keep the routes and prices that they were planned with.
  */
 export class LiveCatalog {
-  private readonly options: Pick<CatalogOptions, "environment"> & {
-    sandbox: boolean | "auto";
-    clock: Clock;
-  };
   private current: CatalogSnapshot;
   private simulator: Sandbox | undefined;
 
   /** Throws `ConfigurationError` where the facts cannot be read. */
-  constructor(options: LiveCatalog["options"], sources: CatalogSources) {
-    this.options = options;
+  constructor(
+    private readonly options: Pick<CatalogOptions, "environment"> & {
+      sandbox: boolean | "auto";
+      clock: Clock;
+    },
+    sources: CatalogSources,
+  ) {
     this.current = this.build(sources, undefined);
   }
 

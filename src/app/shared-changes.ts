@@ -53,15 +53,12 @@ interface MemoryParts {
  * again.
  */
 class WorkspaceMemory {
-  private readonly parts: MemoryParts;
   private readonly mutex = new KeyedMutex();
   /** The number of changes that this process made to each workspace while it is being read. */
   private readonly changesWhileReading = new Map<string, number>();
   private isReplacing = false;
 
-  constructor(parts: MemoryParts) {
-    this.parts = parts;
-  }
+  constructor(private readonly parts: MemoryParts) {}
 
   /** Sets the listener for every workspace that this process changes. */
   onChange(listener: (workspaceId: string) => void): void {
@@ -153,11 +150,7 @@ export interface ChangeTables {
 
 /** Stores when each workspace was last changed, for the gateways that share the database. */
 class ChangeStore {
-  private readonly database: Kysely<ChangeTables>;
-
-  constructor(database: Kysely<ChangeTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<ChangeTables>) {}
 
   /** Notes that workspaces were changed at a wall time. */
   async note(workspaceIds: readonly string[], atMs: number): Promise<void> {
@@ -210,7 +203,6 @@ interface SharedChangesOptions {
  * again. While the channel is down, the database is queried.
  */
 export class SharedChanges {
-  private readonly options: SharedChangesOptions;
   private readonly startedMs: number;
   /** Changes that were made here and not announced yet. */
   private readonly untold = new Set<string>();
@@ -221,8 +213,7 @@ export class SharedChanges {
   private lastAskedMs = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(options: SharedChangesOptions) {
-    this.options = options;
+  constructor(private readonly options: SharedChangesOptions) {
     this.startedMs = options.clock.nowMs();
   }
 

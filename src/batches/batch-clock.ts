@@ -11,17 +11,14 @@ const readEveryMs = 10_000;
  * clocks differ agree. It is read from the database, and goes on by the own one.
  */
 export class BatchClock implements Clock {
-  private readonly own: Clock;
-  private readonly database: Kysely<BatchTables>;
-  private readonly leaseTime: LeaseTime;
   private aheadMs = 0;
   private readAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(own: Clock, database: Kysely<BatchTables>, leaseTime: LeaseTime) {
-    this.own = own;
-    this.database = database;
-    this.leaseTime = leaseTime;
-  }
+  constructor(
+    private readonly own: Clock,
+    private readonly database: Kysely<BatchTables>,
+    private readonly leaseTime: LeaseTime,
+  ) {}
 
   /** Reads the time of the leases where the last reading is old. */
   async read(): Promise<void> {

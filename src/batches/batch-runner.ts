@@ -34,8 +34,6 @@ const backOff = { leastMs: 1_000, mostMs: 60_000 };
 
 /** A batch in progress on this gateway. */
 class ActiveBatch {
-  batch: Batch;
-  readonly seal: ResultSeal;
   waiting: BatchLine[] = [];
   /** Lines that run now. */
   readonly lines = new Set<number>();
@@ -58,10 +56,10 @@ class ActiveBatch {
     return [...this.lines, ...this.waiting.map(({ line }) => line)];
   }
 
-  constructor(batch: Batch, seal: ResultSeal) {
-    this.batch = batch;
-    this.seal = seal;
-  }
+  constructor(
+    public batch: Batch,
+    readonly seal: ResultSeal,
+  ) {}
 }
 
 /**
@@ -69,7 +67,6 @@ class ActiveBatch {
  * result is committed once, with the charge of its line.
  */
 export class BatchRunner {
-  private readonly parts: BatchRunnerParts;
   private readonly active = new Map<string, ActiveBatch>();
   private readonly working = new Set<Promise<void>>();
   /** Batches that this gateway validates, or whose results it writes. */
@@ -90,8 +87,7 @@ export class BatchRunner {
   private running = 0;
   private draining = false;
 
-  constructor(parts: BatchRunnerParts) {
-    this.parts = parts;
+  constructor(private readonly parts: BatchRunnerParts) {
     this.pace = new LinePace(parts.clock, parts.requestsInProgress);
     const { provider } = parts;
     if (provider !== undefined) this.atProvider = new ProviderBatchRunner({ ...parts, provider });

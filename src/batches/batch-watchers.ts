@@ -45,11 +45,7 @@ const wrong = (param: string, problem: string): GatewayError =>
 
 /** Notifies people and webhooks of the end of batches, and of their pauses, once each. */
 export class BatchWatchers {
-  private readonly parts: WatcherParts;
-
-  constructor(parts: WatcherParts) {
-    this.parts = parts;
-  }
+  constructor(private readonly parts: WatcherParts) {}
 
   /** Throws `GatewayError` unless mail goes to people of the workspace, and webhooks to the public internet. */
   async assertReachable(

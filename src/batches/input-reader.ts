@@ -15,11 +15,8 @@ const linesAtOnce = 500;
 
 /** A problem that ends the reading. */
 class UnreadableInputError extends Error {
-  readonly problem: InputProblem;
-
-  constructor(problem: InputProblem) {
+  constructor(readonly problem: InputProblem) {
     super(problem.message);
-    this.problem = problem;
   }
 }
 
@@ -92,12 +89,9 @@ export class InputReader {
   /** The first of the lines whose model is unknown, and how many there are. */
   private readonly unknown: InputProblem[] = [];
   private unknownCount = 0;
-  private readonly rule: InputRule;
   private readonly customIds = new Set<string>();
 
-  constructor(rule: InputRule) {
-    this.rule = rule;
-  }
+  constructor(private readonly rule: InputRule) {}
 
   /** Reads the lines of an input. Does not throw for a problem of it. */
   async *lines(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<readonly BatchLine[]> {

@@ -15,15 +15,13 @@ const lateMs = 10;
  * for. Fifty lines a second leave nine tenths of the time to them, however fast providers answer.
  */
 export class LinePace {
-  private readonly clock: Pick<Clock, "monotonicMs">;
-  private readonly requestsInProgress: () => number;
   private clientsAtMs = Number.NEGATIVE_INFINITY;
   private nextMs = 0;
 
-  constructor(clock: Pick<Clock, "monotonicMs">, requestsInProgress: () => number) {
-    this.clock = clock;
-    this.requestsInProgress = requestsInProgress;
-  }
+  constructor(
+    private readonly clock: Pick<Clock, "monotonicMs">,
+    private readonly requestsInProgress: () => number,
+  ) {}
 
   /** Returns the milliseconds until a line may start: 0 starts one now. */
   take(): number {

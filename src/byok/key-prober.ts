@@ -24,25 +24,24 @@ const longestWaitMs = 6 * hourMs;
 
 /** Finds out when donated keys work again that their provider refused. */
 export class KeyProber {
-  private readonly parts: {
-    directory: ProviderKeyDirectory;
-    keys: ProviderKeys;
-    probe: ProbeKey;
-    clock: Clock;
-    onError(error: unknown): void;
-    /**
-     * Returns whether this gateway, among several on the database, runs the jobs that run once;
-     * absent where there is one.
-     */
-    isLeader?: (() => boolean) | undefined;
-  };
   private readonly waits = new Map<string, { sealed: string; dueMs: number; waitMs: number }>();
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(parts: KeyProber["parts"]) {
-    this.parts = parts;
-  }
+  constructor(
+    private readonly parts: {
+      directory: ProviderKeyDirectory;
+      keys: ProviderKeys;
+      probe: ProbeKey;
+      clock: Clock;
+      onError(error: unknown): void;
+      /**
+       * Returns whether this gateway, among several on the database, runs the jobs that run once;
+       * absent where there is one.
+       */
+      isLeader?: (() => boolean) | undefined;
+    },
+  ) {}
 
   /** Starts to probe what is due every minute. */
   start(): void {

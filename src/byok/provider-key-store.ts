@@ -80,11 +80,7 @@ const toRow = (key: ProviderKey): ProviderKeyRow => ({
 
 /** Stores sealed provider keys. */
 export class ProviderKeyStore {
-  private readonly database: Kysely<ProviderKeyTables>;
-
-  constructor(database: Kysely<ProviderKeyTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<ProviderKeyTables>) {}
 
   /** Returns every key of all workspaces, oldest first. */
   async loadAll(): Promise<ProviderKey[]> {

@@ -74,15 +74,12 @@ const nothingElsewhere: HeldElsewhere = { heldOf: () => ({ totalNano: 0n, poolNa
  * towards its quota; other workspaces' usage of a donated key also counts towards its daily limit.
  */
 export class ProviderKeyUsage {
-  private readonly clock: Clock;
   private readonly accounts = new Map<string, KeyAccount>();
   private readonly leases = new Map<string, Lease>();
   private listener: UsageListener | undefined;
   private elsewhere = nothingElsewhere;
 
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /** Starts to report to other gateways, and to respect what they hold. */
   share(listener: UsageListener, elsewhere: HeldElsewhere): void {

@@ -53,23 +53,22 @@ interface Trouble {
  */
 export class ProviderKeys {
   private readonly troubles = new Map<string, Trouble>();
-  private readonly parts: {
-    directory: ProviderKeyDirectory;
-    usage: ProviderKeyUsage;
-    vault: KeyVault;
-    editor: ProviderKeyEditor;
-    uses: CredentialUses;
-    clock: Clock;
-    /**
-     * Called when the pause of a donated key could not be stored; it is tried again at the next
-     * refusal.
-     */
-    onError(error: unknown): void;
-  };
 
-  constructor(parts: ProviderKeys["parts"]) {
-    this.parts = parts;
-  }
+  constructor(
+    private readonly parts: {
+      directory: ProviderKeyDirectory;
+      usage: ProviderKeyUsage;
+      vault: KeyVault;
+      editor: ProviderKeyEditor;
+      uses: CredentialUses;
+      clock: Clock;
+      /**
+       * Called when the pause of a donated key could not be stored; it is tried again at the next
+       * refusal.
+       */
+      onError(error: unknown): void;
+    },
+  ) {}
 
   /** Returns whether there is any key that requests of a workspace might use. */
   concern(workspaceId: string): boolean {

@@ -20,7 +20,6 @@ interface HeldReport extends HeldOfKey {
  * database.
  */
 export class SharedKeyUsage implements UsageListener, HeldElsewhere {
-  private readonly options: SharedKeyUsageOptions;
   /** What other gateways reported, by key and gateway. */
   private readonly reports = new Map<string, Map<string, HeldReport>>();
   /**
@@ -32,9 +31,7 @@ export class SharedKeyUsage implements UsageListener, HeldElsewhere {
   private isOutdated = false;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(options: SharedKeyUsageOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: SharedKeyUsageOptions) {}
 
   /** Starts to announce and to listen. */
   start(): void {

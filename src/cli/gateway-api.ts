@@ -19,17 +19,17 @@ const probeTimeoutMs = 2_000;
 
 /** A gateway that a command calls over its API. */
 export class GatewayApi {
-  readonly url: string;
-  private readonly secret: string | undefined;
   private readonly isOwn: boolean;
 
   /**
    * `isOwn` is for a gateway of this machine that named its own address: its certificate is made
    * for the names that clients use, and is not checked.
    */
-  constructor(url: string, secret: string | undefined, { isOwn = false } = {}) {
-    this.url = url;
-    this.secret = secret;
+  constructor(
+    readonly url: string,
+    private readonly secret: string | undefined,
+    { isOwn = false } = {},
+  ) {
     this.isOwn = isOwn;
   }
 

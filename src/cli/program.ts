@@ -122,10 +122,8 @@ const variablesOf = ({ config, dataDir }: GlobalOptions): Record<string, string>
 class CommandLine {
   readonly program = new Command("switchyard");
   exitCode = 0;
-  private readonly world: CommandWorld;
 
-  constructor(world: CommandWorld) {
-    this.world = world;
+  constructor(private readonly world: CommandWorld) {
     this.program
       .description("Runs and administers a Switchyard gateway.")
       .version(version)

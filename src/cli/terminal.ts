@@ -7,11 +7,12 @@ import type { Environment } from "../platform/config/environment-settings.ts";
  */
 export class CommandError extends Error {
   override name = "CommandError";
-  readonly exitCode: 1 | 2;
 
-  constructor(message: string, exitCode: 1 | 2 = 1) {
+  constructor(
+    message: string,
+    readonly exitCode: 1 | 2 = 1,
+  ) {
     super(message);
-    this.exitCode = exitCode;
   }
 }
 

@@ -154,11 +154,7 @@ const fromRow = (row: Row): Connection => ({
  * key on every gateway.
  */
 export class Connections {
-  private readonly options: ConnectionsOptions;
-
-  constructor(options: ConnectionsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: ConnectionsOptions) {}
 
   /** Connects an app. The access token is returned only here. */
   async create({

@@ -52,15 +52,16 @@ export class DocumentationSite {
   readonly openApi: Facts["openApi"];
   /** The page of each operation of the API, by its path below `/docs`. */
   readonly operations: ReadonlyMap<string, OperationPage>;
-  private readonly folder: string;
   private readonly publicUrl: string;
   private readonly generated: ReadonlyMap<string, string>;
   /** The lists of operations that people see where agents read every operation in full. */
   private readonly overviews: ReadonlyMap<string, string>;
   private readonly rendered = new Map<string, RenderedPage>();
 
-  constructor(folder: string, facts: Facts) {
-    this.folder = folder;
+  constructor(
+    private readonly folder: string,
+    facts: Facts,
+  ) {
     this.openApi = facts.openApi;
     this.publicUrl = facts.publicUrl;
     const api = apiPages(facts.openApi, facts.publicUrl);

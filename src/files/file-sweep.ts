@@ -40,15 +40,12 @@ interface FileSweepOptions {
 
 /** Deletes files and uploads that have expired, and objects that no row names. */
 export class FileSweep {
-  private readonly options: FileSweepOptions;
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> | undefined;
   private orphansAtMs = 0;
   private stopping = false;
 
-  constructor(options: FileSweepOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: FileSweepOptions) {}
 
   /** Sweeps now, and then periodically. */
   start(): void {

@@ -162,13 +162,11 @@ class CountedPieces implements AsyncIterable<Uint8Array> {
   bytes = 0;
   /** What the pieces, or the limit, ended with. */
   failure: unknown;
-  private readonly pieces: AsyncIterable<Uint8Array>;
-  private readonly limit: ObjectLimit;
 
-  constructor(pieces: AsyncIterable<Uint8Array>, limit: ObjectLimit) {
-    this.pieces = pieces;
-    this.limit = limit;
-  }
+  constructor(
+    private readonly pieces: AsyncIterable<Uint8Array>,
+    private readonly limit: ObjectLimit,
+  ) {}
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     try {

@@ -35,13 +35,10 @@ const copiesMax = 200;
 
 /** Stores which files have copies at providers. The row is written before the upload begins. */
 export class ProviderCopyStore {
-  private readonly database: Kysely<FileTables>;
-  private readonly clock: Clock;
-
-  constructor(database: Kysely<FileTables>, clock: Clock) {
-    this.database = database;
-    this.clock = clock;
-  }
+  constructor(
+    private readonly database: Kysely<FileTables>,
+    private readonly clock: Clock,
+  ) {}
 
   /** Returns the copy of a file in an account. */
   async find({

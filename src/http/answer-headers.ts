@@ -2,13 +2,10 @@ import type { FramePiece } from "../platform/kernel/frame-source.ts";
 
 /** Headers that many answers share, also in the platform's form. They never change. */
 class SharedHeaders {
-  readonly record: Readonly<Record<string, string>>;
   private readonly extended = new WeakMap<object, SharedHeaders>();
   private written: Headers | undefined;
 
-  constructor(record: Readonly<Record<string, string>>) {
-    this.record = record;
-  }
+  constructor(readonly record: Readonly<Record<string, string>>) {}
 
   /** Returns these headers with more added; the same object for the same argument. */
   with(more: Readonly<Record<string, string>>): SharedHeaders {
@@ -34,12 +31,9 @@ const none = new SharedHeaders({});
  */
 export class AnswerHeaders {
   private shared = none;
-  private own: Record<string, string>;
   private isOneRecord = false;
 
-  constructor(own: Record<string, string> = {}) {
-    this.own = own;
-  }
+  constructor(private own: Record<string, string> = {}) {}
 
   /** All headers as one record, which may be changed from then on. */
   get all(): Record<string, string> {

@@ -74,7 +74,6 @@ const bodyBytesWall = Number.MAX_SAFE_INTEGER;
 export class HttpServer {
   readonly bodyMemory: BodyMemory;
   readonly sockets: OpenSockets;
-  private readonly options: HttpServerOptions;
   private listener: Listener;
   /** Those with an earlier certificate, which end with their connections. */
   private readonly earlier = new Set<Listener>();
@@ -88,14 +87,13 @@ export class HttpServer {
   private closing = false;
 
   /** Opens the listening socket. Throws the system's error where it cannot. */
-  constructor(options: HttpServerOptions) {
+  constructor(private readonly options: HttpServerOptions) {
     const {
       bodyMemoryBytes,
       onError,
       headers = answerHeadersAt(""),
       clock = systemClock,
     } = options;
-    this.options = options;
     this.headers = headers;
     this.streams = new FrameStreams(clock);
     this.sockets = new OpenSockets(clock, (cause) =>
@@ -331,11 +329,8 @@ interface OpenStream extends Passing {
 /** The open streams of a server. Those whose clients have stopped reading are ended. */
 class FrameStreams {
   private readonly open = new PassingSet<OpenStream>();
-  private readonly clock: Clock;
 
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   get count(): number {
     return this.open.size;

@@ -12,11 +12,7 @@ interface ReplyOptions {
  * is.
  */
 class JsonValue {
-  readonly value: unknown;
-
-  constructor(value: unknown) {
-    this.value = value;
-  }
+  constructor(readonly value: unknown) {}
 }
 
 /**

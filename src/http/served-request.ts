@@ -52,18 +52,18 @@ export class ServedRequest implements HttpRequest {
   closes = false;
   private readonly request: PlatformRequest;
   private readonly from: RequestServer;
-  /** The request that the connection carried: this one, or the one that it was derived from. */
-  private readonly carried: PlatformRequest;
 
   constructor(
     request: BunRequest | Request,
-    { server, bodyMemory }: RequestServer,
-    carried: PlatformRequest = request,
+    {
+      server,
+      bodyMemory,
+    }: RequestServer /** The request that the connection carried: this one, or the one that it was derived from. */,
+    private readonly carried: PlatformRequest = request,
   ) {
     this.request = request;
     this.params = "params" in request ? request.params : noParams;
     this.from = { server, bodyMemory };
-    this.carried = carried;
     this.memory = bodyMemory.share();
   }
 

@@ -108,11 +108,7 @@ const lengthFor = (rangeMs: number, most: number): number =>
  * bounded number of records.
  */
 export class GenerationFigures {
-  private readonly source: RecordSource<GenerationTables & UsageTables>;
-
-  constructor(source: RecordSource<GenerationTables & UsageTables>) {
-    this.source = source;
-  }
+  constructor(private readonly source: RecordSource<GenerationTables & UsageTables>) {}
 
   /** Returns requests, errors, tokens and cost by buckets of a length that fits the range. */
   async histogram(range: GenerationRange, nowMs: number): Promise<Histogram> {

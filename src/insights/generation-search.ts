@@ -78,11 +78,7 @@ interface IdWindow {
 
 /** Finds generation records by a filter, reading at most `rowsReadMax` of them at a time. */
 export class GenerationSearch {
-  private readonly source: RecordSource<GenerationTables & UsageTables>;
-
-  constructor(source: RecordSource<GenerationTables & UsageTables>) {
-    this.source = source;
-  }
+  constructor(private readonly source: RecordSource<GenerationTables & UsageTables>) {}
 
   /** Returns a page of the records that meet the filter, newest first. */
   async page(query: GenerationPageQuery): Promise<GenerationPage> {

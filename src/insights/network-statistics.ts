@@ -58,13 +58,12 @@ const emptyRecord: NetworkRecord = {
 
 /** Statistics of the whole service as of the last refresh. Reading them asks no database. */
 export class NetworkStatistics {
-  private readonly options: { store: NetworkStore; clock: Clock; describe: DescribeModel };
   private record = emptyRecord;
   private weekly: ReadonlyMap<string, number> = new Map();
 
-  constructor(options: NetworkStatistics["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: { store: NetworkStore; clock: Clock; describe: DescribeModel },
+  ) {}
 
   /** Returns the contract's record, which is empty before the first refresh. */
   current(): NetworkRecord {

@@ -357,15 +357,13 @@ function upkeep({
 
 /** Records what inference reports for the health snapshot, in constant time and without waiting. */
 class HealthRecorder {
-  private readonly options: {
-    traffic: Traffic;
-    states: ProviderStates;
-    budgets: ProviderBudgets;
-  };
-
-  constructor(options: HealthRecorder["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      traffic: Traffic;
+      states: ProviderStates;
+      budgets: ProviderBudgets;
+    },
+  ) {}
 
   /**
    * Records an attempt that has ended. One with a caller's own key says nothing about the service.

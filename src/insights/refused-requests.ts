@@ -48,21 +48,20 @@ const isCounted = (code: ErrorCode): boolean => [402, 429].includes(errorCatalog
  * as one sum for each key and code.
  */
 export class RefusedRequests {
-  private readonly options: {
-    database: Kysely<RefusedTables>;
-    commits: CommitQueue;
-    clock: Clock;
-    onError(error: unknown): void;
-  };
   private readonly counted = new Map<
     string,
     { key: [workspaceId: string, hour: number, keyId: string, code: string]; requests: number }
   >();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: RefusedRequests["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      database: Kysely<RefusedTables>;
+      commits: CommitQueue;
+      clock: Clock;
+      onError(error: unknown): void;
+    },
+  ) {}
 
   /** Counts a request that was refused with a code. Other codes are ignored. */
   note({

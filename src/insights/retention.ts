@@ -36,39 +36,38 @@ const usageHoursDays = 35;
  * old hours of usage. Charges and days of usage stay.
  */
 export class Retention {
-  private readonly options: {
-    generations: GenerationStore;
-    usage: UsageStore;
-    jobs: JobRegistry;
-    clock: Clock;
-    keepDays: number;
-    budget: LogBudget;
-    workspaceIds(): string[];
-    onError(error: unknown): void;
-    /** Called once when records are deleted before their retention, to keep the size budget. */
-    onOverBudget(excess: LogExcess): void;
-    /** Keeps records for longer; none is deleted for its age before it is archived. */
-    archive?: RecordArchive | undefined;
-    /** Prompts and answers in the database; absent where the archive takes them. */
-    contents?: { round(): Promise<void> } | undefined;
-    /** Absent where records are kept in one table. */
-    months?: RecordMonths | undefined;
-    /** Called when partitions could not be created or dropped now. */
-    onMonthsHeldUp?(error: unknown): void;
-    /**
-     * Returns whether this gateway, among several on the database, runs the jobs that run once;
-     * absent where there is one.
-     */
-    isLeader?: (() => boolean) | undefined;
-  };
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
   private readonly stopping = new AbortController();
   private hasReportedBudget = false;
 
-  constructor(options: Retention["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      generations: GenerationStore;
+      usage: UsageStore;
+      jobs: JobRegistry;
+      clock: Clock;
+      keepDays: number;
+      budget: LogBudget;
+      workspaceIds(): string[];
+      onError(error: unknown): void;
+      /** Called once when records are deleted before their retention, to keep the size budget. */
+      onOverBudget(excess: LogExcess): void;
+      /** Keeps records for longer; none is deleted for its age before it is archived. */
+      archive?: RecordArchive | undefined;
+      /** Prompts and answers in the database; absent where the archive takes them. */
+      contents?: { round(): Promise<void> } | undefined;
+      /** Absent where records are kept in one table. */
+      months?: RecordMonths | undefined;
+      /** Called when partitions could not be created or dropped now. */
+      onMonthsHeldUp?(error: unknown): void;
+      /**
+       * Returns whether this gateway, among several on the database, runs the jobs that run once;
+       * absent where there is one.
+       */
+      isLeader?: (() => boolean) | undefined;
+    },
+  ) {}
 
   /**
    * Creates the coming months' partitions, and starts to purge every hour, for the first time after

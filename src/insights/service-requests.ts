@@ -71,11 +71,7 @@ const stretchRows = 15_000;
  * the primary key for each workspace.
  */
 export class ServiceRequests {
-  private readonly source: RecordSource;
-
-  constructor(source: RecordSource) {
-    this.source = source;
-  }
+  constructor(private readonly source: RecordSource) {}
 
   /**
    * Returns a page of the requests that meet the filter. One with `next` may have fewer than

@@ -21,18 +21,17 @@ export const recordsPerMinuteMax = 3_000;
  * the database takes no commits nothing is written, so that nothing accumulates in memory.
  */
 export class UnsettledRecords {
-  private readonly options: {
-    commits: CommitQueue;
-    clock: Clock;
-    onError(error: unknown): void;
-    onExcess(excess: UnrecordedRequests): void;
-  };
   private minute = 0;
   private readonly countByWorkspace = new Map<string, number>();
 
-  constructor(options: UnsettledRecords["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      commits: CommitQueue;
+      clock: Clock;
+      onError(error: unknown): void;
+      onExcess(excess: UnrecordedRequests): void;
+    },
+  ) {}
 
   write(record: GenerationRecord): void {
     const { commits, onError } = this.options;

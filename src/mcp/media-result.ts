@@ -2,12 +2,9 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 
 /** The result of a tool that makes files: clients show pictures and sound in blocks of their own. */
 export class MediaResult {
-  /** What the result says of itself, as structured content. */
-  readonly value: Record<string, unknown>;
-  readonly blocks: CallToolResult["content"];
-
-  constructor(value: Record<string, unknown>, blocks: CallToolResult["content"]) {
-    this.value = value;
-    this.blocks = blocks;
-  }
+  constructor(
+    /** What the result says of itself, as structured content. */
+    readonly value: Record<string, unknown>,
+    readonly blocks: CallToolResult["content"],
+  ) {}
 }

@@ -164,12 +164,10 @@ const failed = (message: string): CallToolResult => ({
  * use.
  */
 export class ToolServer {
-  private readonly options: ToolServerOptions;
   private readonly toolsByName: ReadonlyMap<string, Tool>;
   private readonly listed = new Map<Tool, ListedTool>();
 
-  constructor(options: ToolServerOptions) {
-    this.options = options;
+  constructor(private readonly options: ToolServerOptions) {
     this.toolsByName = new Map(options.tools.map((tool) => [tool.name, tool]));
   }
 

@@ -11,11 +11,7 @@ const fromRow = (row: IpAllowlistRow): AllowedRange => ({
 
 /** Stores allowlists. */
 export class IpAllowlistStore {
-  private readonly database: Kysely<IpAllowlistTables>;
-
-  constructor(database: Kysely<IpAllowlistTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<IpAllowlistTables>) {}
 
   /** Returns every entry of every workspace, newest first. */
   async loadAll(): Promise<AllowedRange[]> {

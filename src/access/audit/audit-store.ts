@@ -21,11 +21,7 @@ interface AuditQuery {
 
 /** Reads the audit log. It is written through the commit queue only. */
 export class AuditStore {
-  private readonly database: Kysely<AuditTables>;
-
-  constructor(database: Kysely<AuditTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<AuditTables>) {}
 
   /** Returns entries of a workspace, newest first. */
   async list({

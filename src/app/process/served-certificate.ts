@@ -4,15 +4,13 @@ import type { Logger } from "../../platform/telemetry/logger.ts";
 
 /** The certificate that a server shows to new connections. */
 export class ServedCertificate {
-  private pair: TlsPair;
   private readonly server: Pick<HttpServer, "renewCertificate">;
   private readonly logger: Logger;
 
   constructor(
-    pair: TlsPair,
+    private pair: TlsPair,
     { server, logger }: { server: Pick<HttpServer, "renewCertificate">; logger: Logger },
   ) {
-    this.pair = pair;
     this.server = server;
     this.logger = logger;
   }

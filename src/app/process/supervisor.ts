@@ -43,12 +43,9 @@ interface Gateway {
 
 /** A failed start, with the exit code of the process, which has logged the reason. */
 export class ProcessFailedError extends Error {
-  readonly exitCode: number;
-
-  constructor(exitCode: number) {
+  constructor(readonly exitCode: number) {
     super("a gateway process ended before it was ready");
     this.name = "ProcessFailedError";
-    this.exitCode = exitCode;
   }
 }
 
@@ -57,7 +54,6 @@ export class ProcessFailedError extends Error {
  * the schema and picks the port. A gateway that ends is started again; all are ended together.
  */
 export class Supervisor {
-  private readonly options: SupervisorOptions;
   private readonly gateways = new Map<number, Gateway>();
   private readonly waiting = new Map<number, (text: string) => void>();
   private readonly ended = Promise.withResolvers<number>();
@@ -66,8 +62,7 @@ export class Supervisor {
   private port: number;
   private lastQuestion = 0;
 
-  constructor(options: SupervisorOptions) {
-    this.options = options;
+  constructor(private readonly options: SupervisorOptions) {
     this.port = options.port;
   }
 

@@ -27,17 +27,17 @@ type PartFacts = Pick<ProviderPart, "marker" | "account" | "path" | "upstreamMod
 /** The content of one batch of the provider, which is stored while it is gathered. */
 class PartInput {
   readonly headers: Record<string, string> = {};
-  private readonly api: ProviderBatchApi;
-  private readonly facts: PartFacts;
   private readonly writer: WritableStreamDefaultWriter<Uint8Array>;
   private readonly stored: Promise<string>;
   private lastLine: number;
   private requests = 0;
   private bytes = 0;
 
-  constructor(api: ProviderBatchApi, facts: PartFacts, store: GatherParts["store"]) {
-    this.api = api;
-    this.facts = facts;
+  constructor(
+    private readonly api: ProviderBatchApi,
+    private readonly facts: PartFacts,
+    store: GatherParts["store"],
+  ) {
     this.lastLine = facts.firstLine;
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     this.writer = writable.getWriter();
@@ -96,7 +96,6 @@ class PartInput {
 /** Prepares the lines of a batch for the batches of one provider, as they are read. */
 export class GatheredInput {
   ceilingNano = 0n;
-  private readonly parts: GatherParts;
   private readonly batch: Batch;
   private readonly caller: LlmKeyCaller;
   private target:
@@ -106,8 +105,10 @@ export class GatheredInput {
   /** The parts that take further lines, by the model of those. */
   private readonly open = new Map<string | null, PartInput>();
 
-  constructor(parts: GatherParts, { batch, caller }: { batch: Batch; caller: LlmKeyCaller }) {
-    this.parts = parts;
+  constructor(
+    private readonly parts: GatherParts,
+    { batch, caller }: { batch: Batch; caller: LlmKeyCaller },
+  ) {
     this.batch = batch;
     this.caller = caller;
   }

@@ -30,12 +30,13 @@ type StepParts = SharedBatchParts & {
 export class PartSteps {
   /** Milliseconds until the next look. */
   waitMs: number;
-  private readonly parts: StepParts;
   private readonly batch: Batch;
   private readonly api: ProviderBatchApi;
 
-  constructor(parts: StepParts, { batch, api }: { batch: Batch; api: ProviderBatchApi }) {
-    this.parts = parts;
+  constructor(
+    private readonly parts: StepParts,
+    { batch, api }: { batch: Batch; api: ProviderBatchApi },
+  ) {
     this.batch = batch;
     this.api = api;
     this.waitMs = parts.provider.pollMs;

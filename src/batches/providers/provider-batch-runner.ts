@@ -15,12 +15,9 @@ const waitMsMax = 600_000;
 
 /** Hands batches to providers, looks for their end, and has their answers charged. */
 export class ProviderBatchRunner {
-  private readonly parts: SharedBatchParts;
   private stopping = false;
 
-  constructor(parts: SharedBatchParts) {
-    this.parts = parts;
-  }
+  constructor(private readonly parts: SharedBatchParts) {}
 
   /** Ends what is being gathered or charged at the next line, and frees the holds. */
   drain(): void {

@@ -46,11 +46,7 @@ export interface BatchPlace {
 
 /** Stores where the lines of batches run. */
 export class ProviderBatchStore {
-  private readonly database: Kysely<BatchTables>;
-
-  constructor(database: Kysely<BatchTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<BatchTables>) {}
 
   /** Returns where a batch's lines run; undefined while that is not decided. */
   async find(batchId: string): Promise<BatchPlace | undefined> {

@@ -64,16 +64,11 @@ export async function settleAnswers(
 class AnswerSettlement {
   /** The first failure to charge an answer, which keeps no other from being charged. */
   failure: unknown;
-  private readonly parts: SharedBatchParts;
-  private readonly facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal };
 
   constructor(
-    parts: SharedBatchParts,
-    facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal },
-  ) {
-    this.parts = parts;
-    this.facts = facts;
-  }
+    private readonly parts: SharedBatchParts,
+    private readonly facts: Settling & { caller: LlmKeyCaller; seal: ResultSeal },
+  ) {}
 
   /** Charges some answers and counts their lines. */
   async all(answers: ReadonlyMap<number, BatchAnswer>): Promise<void> {

@@ -26,12 +26,9 @@ export type SettledRequests = (runId: string) => Promise<number>;
 
 /** The request counts of one process. */
 export class BookRequestCounts implements RequestCounts {
-  private readonly settled: SettledRequests;
   private readonly counts = new Map<string, Promise<{ used: number }>>();
 
-  constructor(settled: SettledRequests) {
-    this.settled = settled;
-  }
+  constructor(private readonly settled: SettledRequests) {}
 
   async take(_: string, runs: readonly CountedRun[]): Promise<RequestCountOutcome> {
     const counts = await Promise.all(runs.map(({ id }) => this.countOf(id)));

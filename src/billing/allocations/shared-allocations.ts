@@ -35,11 +35,7 @@ const retriesMax = 300;
  * database has it, and every reading of the owner's figures includes it.
  */
 export class SharedAllocations implements Allocations {
-  private readonly options: SharedAllocationsOptions;
-
-  constructor(options: SharedAllocationsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: SharedAllocationsOptions) {}
 
   async allocate(allocation: Allocation): Promise<AllocationOutcome> {
     const { id, workspaceId, keys, amountNano, spentByRunsNano } = allocation;

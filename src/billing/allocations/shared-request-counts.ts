@@ -47,13 +47,10 @@ return {redis.call('GET', root .. 'n:' .. ARGV[6]) or ''}`,
 
 /** The request counts of several processes, on the shared server. */
 export class SharedRequestCounts implements RequestCounts {
-  private readonly accounts: SharedAccounts;
-  private readonly settled: SettledRequests;
-
-  constructor(accounts: SharedAccounts, settled: SettledRequests) {
-    this.accounts = accounts;
-    this.settled = settled;
-  }
+  constructor(
+    private readonly accounts: SharedAccounts,
+    private readonly settled: SettledRequests,
+  ) {}
 
   async take(workspaceId: string, runs: readonly CountedRun[]): Promise<RequestCountOutcome> {
     const values = runs.flatMap(({ id, maxRequests }) => [id, maxRequests]);

@@ -106,11 +106,7 @@ export interface Reached {
 
 /** Stores alerts and their messages. */
 export class AlertStore {
-  private readonly database: Kysely<AlertTables>;
-
-  constructor(database: Kysely<AlertTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<AlertTables>) {}
 
   /**
    * Records the thresholds that were reached for the first time in a period, with the messages to

@@ -141,12 +141,9 @@ function replaceIn<Each>(
 
 /** A budget in a time zone, with its present period, which few requests leave. */
 class ZonedBudget {
-  readonly budget: Budget;
   private span: Span = { startMs: 0, endMs: 0 };
 
-  constructor(budget: Budget) {
-    this.budget = budget;
-  }
+  constructor(readonly budget: Budget) {}
 
   get id(): string {
     return this.budget.id;

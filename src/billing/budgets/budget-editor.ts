@@ -55,12 +55,9 @@ const wrong = (param: string, problem: string): GatewayError =>
 
 /** Creates, changes and deletes budgets, one change of a workspace at a time. */
 export class BudgetEditor {
-  private readonly options: EditorOptions;
   private readonly mutex = new KeyedMutex();
 
-  constructor(options: EditorOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: EditorOptions) {}
 
   list(workspaceId: string): Promise<Budget[]> {
     return this.options.store.list(workspaceId);

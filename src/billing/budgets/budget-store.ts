@@ -63,11 +63,7 @@ const rowOf = (budget: Budget): BudgetRow => ({
 
 /** Stores budgets. */
 export class BudgetStore {
-  private readonly database: Kysely<BudgetTables>;
-
-  constructor(database: Kysely<BudgetTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<BudgetTables>) {}
 
   /** Returns the budgets of a workspace, newest first. */
   async list(workspaceId: string): Promise<Budget[]> {

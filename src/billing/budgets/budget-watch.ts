@@ -38,13 +38,10 @@ interface WatchOptions {
  * refuses one.
  */
 export class BudgetWatch {
-  private readonly options: WatchOptions;
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> | undefined;
 
-  constructor(options: WatchOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: WatchOptions) {}
 
   /** Returns what was spent of a budget in its current period. */
   async spentOf(budget: Budget): Promise<{ span: Span; spentNano: bigint }> {

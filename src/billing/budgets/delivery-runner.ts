@@ -37,11 +37,7 @@ interface RunnerOptions {
 
 /** Sends the messages of alerts, and retries those that failed. */
 export class DeliveryRunner {
-  private readonly options: RunnerOptions;
-
-  constructor(options: RunnerOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: RunnerOptions) {}
 
   /** Sends every message that is due. */
   async run(): Promise<void> {

@@ -36,16 +36,13 @@ interface MonthlyCreditsOptions {
  * credits that a hold kept back lapse once it ends.
  */
 export class MonthlyCredits {
-  private readonly options: MonthlyCreditsOptions;
   private month: Month | undefined;
   /** Workspaces that have had this month's credits. */
   private readonly served = new Set<string>();
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(options: MonthlyCreditsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: MonthlyCreditsOptions) {}
 
   /** Starts to run every minute. */
   start(): void {

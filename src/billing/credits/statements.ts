@@ -41,11 +41,7 @@ const newestFirst = (one: Line, other: Line): number =>
 
 /** Reads what moved the balance of workspaces. */
 export class Statements {
-  private readonly options: { database: Kysely<LedgerTables>; commits: CommitQueue };
-
-  constructor(options: Statements["options"]) {
-    this.options = options;
-  }
+  constructor(private readonly options: { database: Kysely<LedgerTables>; commits: CommitQueue }) {}
 
   /**
    * Returns the newest lines, or those older than the cursor: every movement of the workspace's

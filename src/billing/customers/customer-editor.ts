@@ -29,12 +29,9 @@ const noCustomer = (): GatewayError =>
 
 /** Creates, changes and removes customers, one change of a customer at a time. */
 export class CustomerEditor {
-  private readonly options: EditorOptions;
   private readonly mutex = new KeyedMutex();
 
-  constructor(options: EditorOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: EditorOptions) {}
 
   /** Returns a customer by its id or its external id. Throws `not_found`. */
   find({ workspaceId, id }: { workspaceId: string; id: string }): Promise<Customer> {

@@ -148,11 +148,7 @@ interface Days {
 
 /** Stores customers. What they used stays when they are removed. */
 export class CustomerStore {
-  private readonly database: Kysely<CustomerTables>;
-
-  constructor(database: Kysely<CustomerTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<CustomerTables>) {}
 
   async loadAll(): Promise<Customer[]> {
     const rows = await this.database

@@ -98,13 +98,10 @@ export interface MeterEventOptions {
  * is sent under the id of the row until Stripe has it, so that it counts once under any crash.
  */
 export class MeterEvents {
-  private readonly options: MeterEventOptions;
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> | undefined;
 
-  constructor(options: MeterEventOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: MeterEventOptions) {}
 
   start(): void {
     const { eventName, send, isLeader, onRun } = this.options;

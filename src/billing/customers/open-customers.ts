@@ -132,16 +132,14 @@ function budgetsOf(book: CustomerBook, customers: readonly Customer[]): Budget[]
 
 /** Writes the customers that requests name for the first time, some together. */
 class FirstUses {
-  private readonly store: CustomerStore;
-  private readonly onError: (error: unknown) => void;
   private waiting: Customer[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(store: CustomerStore, onError: (error: unknown) => void) {
-    this.store = store;
-    this.onError = onError;
-  }
+  constructor(
+    private readonly store: CustomerStore,
+    private readonly onError: (error: unknown) => void,
+  ) {}
 
   add(customer: Customer): void {
     this.waiting.push(customer);
@@ -173,16 +171,16 @@ class FirstUses {
 
 /** Puts customers in force that other gateways changed: as they say so, and by reading them. */
 class CustomerChanges {
-  private readonly parts: Required<Pick<CustomersOptions, "clock" | "onError">> & {
-    store: CustomerStore;
-    book: CustomerBook;
-    channel: CustomerChannel;
-  };
   private readonly timer: ReturnType<typeof setInterval>;
   private readMs: number;
 
-  constructor(parts: CustomerChanges["parts"]) {
-    this.parts = parts;
+  constructor(
+    private readonly parts: Required<Pick<CustomersOptions, "clock" | "onError">> & {
+      store: CustomerStore;
+      book: CustomerBook;
+      channel: CustomerChannel;
+    },
+  ) {
     this.readMs = parts.clock.nowMs();
     parts.channel.on(channelName, () => this.read());
     this.timer = setInterval(() => this.read(), readMs);

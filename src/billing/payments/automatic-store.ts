@@ -46,11 +46,7 @@ const fromRow = (row: AutomaticRow): AutomaticTopUp => ({
 
 /** Stores agreements on automatic top-ups. */
 export class AutomaticStore {
-  private readonly database: Kysely<PaymentTables>;
-
-  constructor(database: Kysely<PaymentTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<PaymentTables>) {}
 
   async find(workspaceId: string): Promise<AutomaticTopUp | undefined> {
     const row = await this.database

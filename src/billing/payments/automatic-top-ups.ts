@@ -42,11 +42,7 @@ interface AutomaticParts {
  * so there are never two at once.
  */
 export class AutomaticTopUps {
-  private readonly parts: AutomaticParts;
-
-  constructor(parts: AutomaticParts) {
-    this.parts = parts;
-  }
+  constructor(private readonly parts: AutomaticParts) {}
 
   /**
    * Checks every workspace. Failures go to `onError`, and the workspace is tried again on the next

@@ -51,11 +51,7 @@ const toRow = (order: Order): OrderRow => ({
 
 /** Stores orders, and the provider's ids of workspaces. An order's amounts never change. */
 export class OrderStore {
-  private readonly database: Kysely<PaymentTables>;
-
-  constructor(database: Kysely<PaymentTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<PaymentTables>) {}
 
   /**
    * Inserts an order. Rejects with a unique violation for a second open automatic order, and for a

@@ -119,13 +119,15 @@ type PaymentErrorKind =
  */
 export class PaymentError extends Error {
   override name = "PaymentError";
-  readonly kind: PaymentErrorKind;
   /** The id under which the provider logged the request. */
   readonly requestId: string | undefined;
 
-  constructor(kind: PaymentErrorKind, reason: string, requestId?: string) {
+  constructor(
+    readonly kind: PaymentErrorKind,
+    reason: string,
+    requestId?: string,
+  ) {
     super(reason);
-    this.kind = kind;
     this.requestId = requestId;
   }
 }

@@ -44,11 +44,9 @@ interface EventParts {
 
 /** Handles Stripe's events, in any order and with any number of repetitions. */
 export class PaymentEvents {
-  private readonly parts: EventParts;
   private readonly handlers: Readonly<Record<string, (event: PaymentEvent) => Promise<Verdict>>>;
 
-  constructor(parts: EventParts) {
-    this.parts = parts;
+  constructor(private readonly parts: EventParts) {
     const session = (event: PaymentEvent): Promise<Verdict> => this.session(event);
     const payment = (event: PaymentEvent): Promise<Verdict> => this.payment(event);
     const refund = (event: PaymentEvent): Promise<Verdict> => this.reversal(event, "refund");

@@ -23,21 +23,20 @@ interface Runner {
  * no webhook reported.
  */
 export class PaymentRounds {
-  private readonly options: {
-    follower: Runner;
-    automatic: Runner;
-    reconciliation: Runner;
-    onError(error: unknown): void;
-    /** Called when a reconciliation has ended. */
-    onReconciled(ok: boolean): void;
-  };
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> | undefined;
   private count = 0;
 
-  constructor(options: PaymentRounds["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      follower: Runner;
+      automatic: Runner;
+      reconciliation: Runner;
+      onError(error: unknown): void;
+      /** Called when a reconciliation has ended. */
+      onReconciled(ok: boolean): void;
+    },
+  ) {}
 
   /**
    * Runs now, to finish what a crash cut off, and then every half minute. A round that takes longer

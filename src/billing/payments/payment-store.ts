@@ -51,11 +51,7 @@ export interface OrderFacts {
 
 /** Reads what payments recorded. It is written through the commit queue only. */
 export class PaymentStore {
-  private readonly database: Kysely<PaymentTables>;
-
-  constructor(database: Kysely<PaymentTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<PaymentTables>) {}
 
   /** Returns whether an event was handled before. */
   async hasEvent(id: string): Promise<boolean> {

@@ -35,18 +35,16 @@ const eventsMark = "events-read";
  * did not arrive.
  */
 export class Reconciliation {
-  private readonly options: {
-    books: PaymentBooks;
-    events: PaymentEvents;
-    paidOrders: PaidOrders;
-    stripe: StripeClient;
-    live: boolean;
-    onError(error: unknown): void;
-  };
-
-  constructor(options: Reconciliation["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      books: PaymentBooks;
+      events: PaymentEvents;
+      paidOrders: PaidOrders;
+      stripe: StripeClient;
+      live: boolean;
+      onError(error: unknown): void;
+    },
+  ) {}
 
   /**
    * Requests everything that is overdue. Rejects where Stripe or the database did not answer; it is

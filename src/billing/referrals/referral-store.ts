@@ -83,11 +83,7 @@ export const dueAtOnceMax = 100;
 
 /** Stores referral codes and referrals. */
 export class ReferralStore {
-  private readonly database: Kysely<ReferralTables>;
-
-  constructor(database: Kysely<ReferralTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<ReferralTables>) {}
 
   /** Returns the code of a workspace, which is created on first use. */
   async codeOf(workspaceId: string, nowMs: number): Promise<string> {

@@ -46,12 +46,10 @@ const refused = (message: string): GatewayError =>
 export class Referrals implements SignUpReferrals {
   readonly settings: ReferralSettings;
   readonly store: ReferralStore;
-  private readonly options: ReferralOptions;
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(options: ReferralOptions) {
-    this.options = options;
+  constructor(private readonly options: ReferralOptions) {
     this.settings = options.settings;
     this.store = options.store;
   }

@@ -76,12 +76,9 @@ const noRun = (): GatewayError =>
 
 /** Opens, joins, changes and ends runs. */
 export class RunEditor {
-  private readonly options: RunEditorOptions;
   private readonly mutex = new KeyedMutex();
 
-  constructor(options: RunEditorOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: RunEditorOptions) {}
 
   /**
    * Opens a run. Its limit is carved out of the caller's atomically. Throws `bad_request`,

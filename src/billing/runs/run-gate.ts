@@ -39,11 +39,8 @@ const closedTexts: Record<RunClosure, string> = {
 export class RunGate {
   /** The requests that runs have refused since this process began. */
   refusedCount = 0;
-  private readonly options: RunGateOptions;
 
-  constructor(options: RunGateOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: RunGateOptions) {}
 
   /**
    * Returns the visit of a request to the run of its key, or to the one that it names. Throws
@@ -167,14 +164,12 @@ class RunVisit {
   /** The caller with the run's key. */
   readonly caller: LlmKeyCaller;
   readonly run: Run;
-  private readonly gate: RunGate;
   private readonly counted: readonly CountedRun[];
 
   constructor(
-    gate: RunGate,
+    private readonly gate: RunGate,
     { caller, run, counted }: { caller: LlmKeyCaller; run: Run; counted: readonly CountedRun[] },
   ) {
-    this.gate = gate;
     this.caller = caller;
     this.run = run;
     this.counted = counted;

@@ -30,7 +30,6 @@ interface RunReleasesOptions {
  * Nothing runs while no run is known.
  */
 export class RunReleases {
-  private readonly options: RunReleasesOptions;
   /** Ended runs that are not released yet, by id. */
   private readonly ending = new Map<string, Run>();
   private retry: ReturnType<typeof setTimeout> | undefined;
@@ -38,9 +37,7 @@ export class RunReleases {
   private releasing: Promise<void> = Promise.resolve();
   private isStopped = false;
 
-  constructor(options: RunReleasesOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: RunReleasesOptions) {}
 
   /** Starts to look for runs that have passed their time. */
   watch(): void {

@@ -114,11 +114,7 @@ export interface RunListQuery {
 
 /** Stores runs. Ended ones stay as rows, so that their requests can be explained. */
 export class RunStore {
-  private readonly database: Kysely<RunTables>;
-
-  constructor(database: Kysely<RunTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<RunTables>) {}
 
   /** Returns the runs that are open, that are ending, or whose keys are to be refused by name. */
   async loadOpen(nowMs: number): Promise<Run[]> {

@@ -55,13 +55,10 @@ const namedIn = (text: string): Named | undefined => {
  * its own variable. Routers become names for models, or presets with rules for providers.
  */
 export class HeliconeImport {
-  private readonly plan: ImportPlan;
   /** Addresses of providers, by their names. */
   private readonly addresses = new Map<string, string>();
 
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
-  }
+  constructor(private readonly plan: ImportPlan) {}
 
   /** Fills the plan from all files, starting with the providers. */
   run(sources: readonly SourceDocument[]): void {

@@ -78,15 +78,12 @@ export class ImportPlan {
   readonly names = new Map<string, string>();
   /** Names that mean several models, by weight, by condition or as fallbacks. */
   readonly aliases = new Map<string, AliasTarget>();
-  /** The time of the import, by which keys have expired. */
-  readonly nowMs: number;
   private readonly catalog: CatalogSnapshot;
   /** Ids of the catalog, each by a provider and the plain wire name there. */
   private readonly byWireName = new Map<string, string>();
   private readonly upstreams = new Map<string, string>();
 
-  constructor(nowMs: number) {
-    this.nowMs = nowMs;
+  constructor(/** The time of the import, by which keys have expired. */ readonly nowMs: number) {
     this.catalog = buildCatalog({ environment: {}, configuredProviders: [], nowMs });
     for (const { id, routes } of this.catalog.models.values())
       for (const { provider, upstreamModel } of routes) {

@@ -8,11 +8,7 @@ const openaiAddress = "https://api.openai.com/v1";
 
 /** Reads the variables of programs that call providers directly. */
 export class OpenAiEnvironmentImport {
-  private readonly plan: ImportPlan;
-
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
-  }
+  constructor(private readonly plan: ImportPlan) {}
 
   /**
    * Fills the plan. Values from a file go to switchyard.env; those of the environment stay where

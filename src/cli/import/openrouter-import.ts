@@ -32,11 +32,7 @@ const samePreferences = [
 
 /** Reads keys and presets of OpenRouter, as `GET /keys` and `GET /presets` return them. */
 export class OpenRouterImport {
-  private readonly plan: ImportPlan;
-
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
-  }
+  constructor(private readonly plan: ImportPlan) {}
 
   /** Fills the plan. OpenRouter itself is the provider with which its ids continue to work. */
   run(sources: readonly SourceDocument[]): void {

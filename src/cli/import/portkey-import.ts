@@ -58,13 +58,10 @@ const facts = [
 
 /** Reads configs, providers (virtual keys) and API keys of Portkey, as its API returns them. */
 export class PortkeyImport {
-  private readonly plan: ImportPlan;
   /** Vendors by the slugs of virtual keys. */
   private readonly slugs = new Map<string, Upstream>();
 
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
-  }
+  constructor(private readonly plan: ImportPlan) {}
 
   /** Fills the plan from all files, starting with records that others refer to. */
   run(sources: readonly SourceDocument[]): void {

@@ -45,7 +45,6 @@ export function textOf(file: string): string {
  * others can be reported.
  */
 export class SourceDocument {
-  readonly file: string;
   readonly findings: ImportFinding[] = [];
   private readonly data: unknown;
   private readonly document: Document | undefined;
@@ -63,11 +62,10 @@ export class SourceDocument {
 
   /** Parses a text, or takes a map, with what knows the line of each part if anything does. */
   constructor(
-    file: string,
+    readonly file: string,
     content: string | Readonly<Record<string, unknown>>,
     lineIn?: (path: Path) => number | null,
   ) {
-    this.file = file;
     this.lineIn = lineIn;
     if (typeof content !== "string") {
       this.data = content;

@@ -15,15 +15,11 @@ interface Source {
 
 /** A part of a source document; reading it marks it as read. */
 export class SourceNode {
-  readonly path: Path;
-  private readonly source: Source;
-  private readonly value: unknown;
-
-  constructor(source: Source, path: Path, value: unknown) {
-    this.source = source;
-    this.path = path;
-    this.value = value;
-  }
+  constructor(
+    private readonly source: Source,
+    readonly path: Path,
+    private readonly value: unknown,
+  ) {}
 
   /** Returns the part under a key; undefined where there is none, or it is null. */
   get(key: string): SourceNode | undefined {

@@ -56,14 +56,11 @@ interface Child {
  * However a child ends, the file's caller gets an answer and its place is free again.
  */
 export class ConverterPool {
-  private readonly options: ConverterPoolOptions;
   private readonly children = new Set<Child>();
   private readonly waiting: Job[] = [];
   private closed = false;
 
-  constructor(options: ConverterPoolOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: ConverterPoolOptions) {}
 
   /** The number of children, busy or idle. */
   get childCount(): number {

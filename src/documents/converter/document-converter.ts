@@ -46,11 +46,9 @@ interface DocumentConverterOptions {
 
 /** Converts pictures and PDFs to Markdown, in child processes that are started on first use. */
 export class DocumentConverter {
-  private readonly options: DocumentConverterOptions;
   private readonly pool: ConverterPool;
 
-  constructor(options: DocumentConverterOptions) {
-    this.options = options;
+  constructor(private readonly options: DocumentConverterOptions) {
     const script = fileURLToPath(new URL("./converter-child.ts", import.meta.url));
     this.pool = new ConverterPool({ script, ...poolDefaults, ...options.pool });
   }

@@ -12,23 +12,22 @@ const deleteStepJobs = 20;
  * Deletes document jobs a day after their end, so that documents are kept no longer than needed.
  */
 export class DocumentJobRetention {
-  private readonly options: {
-    jobs: DocumentJobStore;
-    clock: Clock;
-    onPurged(): void;
-    onError(error: unknown): void;
-    /**
-     * Returns whether this gateway, among several on the database, runs the jobs that run once;
-     * absent where there is one.
-     */
-    isLeader?: (() => boolean) | undefined;
-  };
   private endRounds: () => void = () => undefined;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(options: DocumentJobRetention["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      jobs: DocumentJobStore;
+      clock: Clock;
+      onPurged(): void;
+      onError(error: unknown): void;
+      /**
+       * Returns whether this gateway, among several on the database, runs the jobs that run once;
+       * absent where there is one.
+       */
+      isLeader?: (() => boolean) | undefined;
+    },
+  ) {}
 
   /** Starts to purge every hour. */
   start(): void {

@@ -42,15 +42,12 @@ interface ActiveJob {
  * next one; its provider knows it by its id and does not start again.
  */
 export class DocumentJobRunner {
-  private readonly options: DocumentJobRunnerOptions;
   private readonly active = new Map<string, ActiveJob>();
   private readonly working = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
   private draining = false;
 
-  constructor(options: DocumentJobRunnerOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: DocumentJobRunnerOptions) {}
 
   /** Resumes what other processes have left. */
   async start(): Promise<void> {

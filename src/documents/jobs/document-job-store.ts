@@ -100,12 +100,13 @@ const leaseOf = (id: string): string => `document:${id}`;
 
 /** Stores document jobs. Callers' requests are looked up within their workspace. */
 export class DocumentJobStore {
-  private readonly database: Kysely<DocumentJobTables>;
   private readonly leases: Leases | undefined;
 
   /** Opens the store; `leases` protect the jobs of other live gateways. */
-  constructor(database: Kysely<DocumentJobTables>, leases?: Leases) {
-    this.database = database;
+  constructor(
+    private readonly database: Kysely<DocumentJobTables>,
+    leases?: Leases,
+  ) {
     this.leases = leases;
   }
 

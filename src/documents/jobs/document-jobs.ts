@@ -25,16 +25,14 @@ export type ParseOutcome =
 
 /** Document jobs as callers know them: the same key is the same job. */
 export class DocumentJobs {
-  private readonly parts: {
-    store: DocumentJobStore;
-    runner: DocumentJobRunner;
-    credentialOf: DocumentCredentialOf;
-    clock: Clock;
-  };
-
-  constructor(parts: DocumentJobs["parts"]) {
-    this.parts = parts;
-  }
+  constructor(
+    private readonly parts: {
+      store: DocumentJobStore;
+      runner: DocumentJobRunner;
+      credentialOf: DocumentCredentialOf;
+      clock: Clock;
+    },
+  ) {}
 
   /** Returns the credential that parses a workspace's documents; undefined when there is none. */
   credentialOf(workspaceId: string): DocumentCredential | undefined {

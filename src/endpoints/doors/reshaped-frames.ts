@@ -12,13 +12,10 @@ interface ChunkShaper {
 
 /** A chat stream in another form, for clients that speak neither chat nor another dialect. */
 export class ReshapedFrames implements FrameSource {
-  private readonly source: FrameSource;
-  private readonly shaper: ChunkShaper;
-
-  constructor(source: FrameSource, shaper: ChunkShaper) {
-    this.source = source;
-    this.shaper = shaper;
-  }
+  constructor(
+    private readonly source: FrameSource,
+    private readonly shaper: ChunkShaper,
+  ) {}
 
   /** Returns the next frames; a piece that means nothing in this form is skipped. */
   async next(): Promise<string | undefined> {

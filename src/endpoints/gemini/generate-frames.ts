@@ -23,18 +23,16 @@ const bareError = '\n\n{"error":';
  * an array gets the first, and events get the second as a piece of its own.
  */
 export class GenerateFrames implements FrameSource {
-  private readonly source: FrameSource;
-  private readonly form: StreamForm;
   private rest: string | undefined;
   private hasBegun = false;
   /** Whether an event was begun by a sign of life, which the next one continues. */
   private isOpen = false;
   private isClosed = false;
 
-  constructor(source: FrameSource, form: StreamForm) {
-    this.source = source;
-    this.form = form;
-  }
+  constructor(
+    private readonly source: FrameSource,
+    private readonly form: StreamForm,
+  ) {}
 
   next(): Promise<string | undefined> {
     return new Promise((resolve) => this.tellNext(resolve));

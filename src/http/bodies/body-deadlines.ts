@@ -28,13 +28,10 @@ const lookEveryMs = 250;
  * end of the turn, so a timer for each would be set and cleared for nothing.
  */
 export class BodyDeadlines {
-  private readonly clock: Pick<Clock, "livedMs">;
   private readonly waits = new PassingSet<BodyWait>();
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(clock: Pick<Clock, "livedMs">) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Pick<Clock, "livedMs">) {}
 
   /** Watches a wait until `forget`. */
   watch(wait: BodyWait): void {

@@ -34,14 +34,12 @@ interface AwaitedBody extends Passing {
  */
 export class BodyMemory {
   heldBytes = 0;
-  readonly bytesMax: number;
-  private readonly clock: Clock;
   private readonly awaited = new PassingSet<AwaitedBody>();
 
-  constructor(bytesMax: number, clock: Clock = systemClock) {
-    this.bytesMax = bytesMax;
-    this.clock = clock;
-  }
+  constructor(
+    readonly bytesMax: number,
+    private readonly clock: Clock = systemClock,
+  ) {}
 
   /** Creates the share of one request, which is empty at first. */
   share(): BodyMemoryShare {
@@ -86,13 +84,10 @@ export class BodyMemory {
 
 /** One request's share of the memory for bodies. */
 class BodyMemoryShare {
-  private readonly all: BodyMemory;
   private bytes = 0;
   private released = false;
 
-  constructor(all: BodyMemory) {
-    this.all = all;
-  }
+  constructor(private readonly all: BodyMemory) {}
 
   /**
    * Adds bytes of the body. Throws `service_unavailable` where all bodies together would exceed the

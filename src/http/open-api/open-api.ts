@@ -38,11 +38,7 @@ function withComponentReferences(value: unknown): unknown {
 class Schemas {
   readonly named: Record<string, unknown> = {};
 
-  private readonly words: FieldWords;
-
-  constructor(words: FieldWords) {
-    this.words = words;
-  }
+  constructor(private readonly words: FieldWords) {}
 
   /**
    * Returns the JSON schema of a path's zod schema; a reference where it has a name (`meta({ id

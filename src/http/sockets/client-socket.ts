@@ -44,13 +44,12 @@ export class ClientSocket {
   isOpen = true;
   /** The monotonic time at which it was opened. */
   readonly openedMs: number;
-  private readonly socket: ServerWebSocket<SocketData>;
-  private readonly clock: Pick<Clock, "monotonicMs">;
   private room: PromiseWithResolvers<void> | undefined;
 
-  constructor(socket: ServerWebSocket<SocketData>, clock: Pick<Clock, "monotonicMs">) {
-    this.socket = socket;
-    this.clock = clock;
+  constructor(
+    private readonly socket: ServerWebSocket<SocketData>,
+    private readonly clock: Pick<Clock, "monotonicMs">,
+  ) {
     this.openedMs = clock.monotonicMs();
   }
 

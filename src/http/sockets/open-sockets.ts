@@ -23,8 +23,6 @@ const platformBytesMax = 512 * 1024 * 1024;
 /** The open sockets of a server. */
 export class OpenSockets {
   private readonly sessions = new Map<ClientSocket, SocketSession>();
-  private readonly clock: Pick<Clock, "monotonicMs">;
-  private readonly onError: (error: unknown) => void;
   private timer: ReturnType<typeof setInterval> | undefined;
   private empty: PromiseWithResolvers<void> | undefined;
   /** The frames that clients have sent since the start. */
@@ -34,10 +32,10 @@ export class OpenSockets {
   private openedSumMs = 0;
 
   /** `onError` is called with what the work of a socket has thrown. */
-  constructor(clock: Pick<Clock, "monotonicMs">, onError: (error: unknown) => void) {
-    this.clock = clock;
-    this.onError = onError;
-  }
+  constructor(
+    private readonly clock: Pick<Clock, "monotonicMs">,
+    private readonly onError: (error: unknown) => void,
+  ) {}
 
   get count(): number {
     return this.sessions.size;

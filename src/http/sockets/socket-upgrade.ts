@@ -6,10 +6,8 @@ import type { SocketSession } from "./client-socket.ts";
  * does the work from then on.
  */
 export class SocketUpgrade extends Reply {
-  readonly session: SocketSession;
-
   constructor(
-    session: SocketSession,
+    readonly session: SocketSession,
     { headers, protocol }: { headers: Record<string, string>; protocol?: string | undefined },
   ) {
     super("", {
@@ -17,6 +15,5 @@ export class SocketUpgrade extends Reply {
       headers:
         protocol === undefined ? headers : { ...headers, "sec-websocket-protocol": protocol },
     });
-    this.session = session;
   }
 }

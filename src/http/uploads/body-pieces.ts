@@ -109,16 +109,14 @@ class Gathering {
 
 /** One body's turn. Clients slower than the storage need none, since little of theirs waits. */
 class Turn {
-  private readonly pace: BodyPace;
-  private readonly isNeeded: (waitingCount: number) => boolean;
   private isFast = true;
   private isHeld = false;
   private bytes = 0;
 
-  constructor(pace: BodyPace, isNeeded: (waitingCount: number) => boolean) {
-    this.pace = pace;
-    this.isNeeded = isNeeded;
-  }
+  constructor(
+    private readonly pace: BodyPace,
+    private readonly isNeeded: (waitingCount: number) => boolean,
+  ) {}
 
   /** Waits for the turn, unless the client is slow or none is needed. */
   async begin(): Promise<void> {

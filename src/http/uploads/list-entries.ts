@@ -31,13 +31,11 @@ const leastBytes = 4 * 1024;
 class JoinedBytes {
   length = 0;
   private memory = new Uint8Array(0);
-  private readonly bytesMax: number;
-  private readonly reserve: (bytes: number) => void;
 
-  constructor(bytesMax: number, reserve: (bytes: number) => void) {
-    this.bytesMax = bytesMax;
-    this.reserve = reserve;
-  }
+  constructor(
+    private readonly bytesMax: number,
+    private readonly reserve: (bytes: number) => void,
+  ) {}
 
   /** Adds a copy of bytes, which are not to be more than `bytesMax` together. */
   add(bytes: Uint8Array): void {
@@ -74,7 +72,6 @@ class JoinedBytes {
 export class ListEntries {
   /** How many entries came. */
   count = 0;
-  private readonly bounds: EntryBounds;
   private readonly namePattern: RegExp;
   private readonly strings = new StringEnds();
   private inString = false;
@@ -84,8 +81,7 @@ export class ListEntries {
   private readonly entry: JoinedBytes;
   private readonly rest: JoinedBytes;
 
-  constructor(bounds: EntryBounds) {
-    this.bounds = bounds;
+  constructor(private readonly bounds: EntryBounds) {
     const { reserve = () => undefined } = bounds;
     this.entry = new JoinedBytes(bounds.entryBytesMax, reserve);
     this.rest = new JoinedBytes(bounds.restBytesMax, reserve);

@@ -4,13 +4,10 @@
  * clients send. Turns are given in the order in which they were asked for.
  */
 export class ReadingTurns {
-  private readonly max: number;
   private taken = 0;
   private readonly waiting: (() => void)[] = [];
 
-  constructor(max: number) {
-    this.max = max;
-  }
+  constructor(private readonly max: number) {}
 
   /** The number of bodies that wait for a turn. */
   get waitingCount(): number {

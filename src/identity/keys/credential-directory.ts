@@ -22,7 +22,6 @@ export class CredentialDirectory {
   readonly uses = new CredentialUses();
   /** Called with the workspace whose records changed. */
   onChange: (workspaceId: string) => void = () => undefined;
-  private readonly hasher: SecretHasher;
   private readonly workspaces = new Map<string, Workspace>();
   private readonly byHash = new Map<string, Credential>();
   private readonly hashById = new Map<string, string>();
@@ -39,8 +38,10 @@ export class CredentialDirectory {
   /** Secrets for browsers; absent where none are made. */
   readonly clientSecrets: ClientSecrets | undefined;
 
-  constructor(hasher: SecretHasher, clientSecrets?: ClientSecrets) {
-    this.hasher = hasher;
+  constructor(
+    private readonly hasher: SecretHasher,
+    clientSecrets?: ClientSecrets,
+  ) {
     this.clientSecrets = clientSecrets;
   }
 

@@ -13,11 +13,7 @@ const rowsPerStatement = 1_000;
 
 /** Stores the last uses of keys. */
 export class CredentialUseStore {
-  private readonly database: Kysely<CredentialUseTables>;
-
-  constructor(database: Kysely<CredentialUseTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<CredentialUseTables>) {}
 
   /** Returns every last use that was written. */
   async loadAll(): Promise<{ id: string; atMs: number }[]> {

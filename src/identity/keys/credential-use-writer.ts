@@ -8,17 +8,16 @@ const writeEveryMs = 10_000;
  * Writes last uses in batches: one statement for all keys that were used since the previous batch.
  */
 export class CredentialUseWriter {
-  private readonly options: {
-    uses: CredentialUses;
-    store: CredentialUseStore;
-    onError(error: unknown): void;
-  };
   private timer: ReturnType<typeof setInterval> | undefined;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(options: CredentialUseWriter["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      uses: CredentialUses;
+      store: CredentialUseStore;
+      onError(error: unknown): void;
+    },
+  ) {}
 
   /** Starts to write every ten seconds, where anything changed. */
   start(): void {

@@ -255,11 +255,7 @@ interface NewSecret {
 
 /** Stores LLM keys. Deleted keys stay as rows, so that old charges can still be explained. */
 export class LlmKeyStore {
-  private readonly database: Kysely<LlmKeyTables>;
-
-  constructor(database: Kysely<LlmKeyTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<LlmKeyTables>) {}
 
   /**
    * Returns every key of all workspaces that was not deleted, oldest first, so that parents come

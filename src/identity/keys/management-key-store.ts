@@ -39,11 +39,7 @@ const fromRow = (row: ManagementKeyRow): ManagementKey => ({
 
 /** Stores management keys. */
 export class ManagementKeyStore {
-  private readonly database: Kysely<ManagementKeyTables>;
-
-  constructor(database: Kysely<ManagementKeyTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<ManagementKeyTables>) {}
 
   /** Returns every key of all workspaces that was not revoked. */
   async loadAll(): Promise<ManagementKey[]> {

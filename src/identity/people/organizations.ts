@@ -65,11 +65,7 @@ const noSuchMember = (): GatewayError =>
  * balance and records.
  */
 export class Organizations {
-  private readonly options: OrganizationsOptions;
-
-  constructor(options: OrganizationsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: OrganizationsOptions) {}
 
   /** Returns the organisations that a user is a member of, by age. */
   async of(userId: string): Promise<Organization[]> {

@@ -26,11 +26,7 @@ interface PendingSignUpOptions {
  * has an account, its owner gets a mail instead. Neither the answer nor its timing reveals which.
  */
 export class PendingSignUps {
-  private readonly options: PendingSignUpOptions;
-
-  constructor(options: PendingSignUpOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: PendingSignUpOptions) {}
 
   /**
    * Requests a sign-up. Throws what `SignUp.prepare` does, whether or not the address has an

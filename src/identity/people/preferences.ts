@@ -11,11 +11,7 @@ type PreferenceChanges = Readonly<Record<string, unknown>>;
  * not read them.
  */
 export class Preferences {
-  private readonly options: { database: Kysely<PreferenceTables>; clock: Clock };
-
-  constructor(options: Preferences["options"]) {
-    this.options = options;
-  }
+  constructor(private readonly options: { database: Kysely<PreferenceTables>; clock: Clock }) {}
 
   async of(userId: string): Promise<Record<string, unknown>> {
     const rows = await this.options.database

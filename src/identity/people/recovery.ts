@@ -48,12 +48,10 @@ const noMail = (): GatewayError =>
 
 /** Password resets, and the confirmation of addresses. */
 export class Recovery {
-  private readonly options: RecoveryOptions;
   private readonly mails: NamedWindows;
   private sending: Promise<void> = Promise.resolve();
 
-  constructor(options: RecoveryOptions) {
-    this.options = options;
+  constructor(private readonly options: RecoveryOptions) {
     this.mails = new NamedWindows(options.clock, { windowMs: hourMs, slotMs: 60_000 });
   }
 

@@ -75,11 +75,7 @@ const emailTaken = (): GatewayError =>
 
 /** Creates accounts with a password, each with its personal workspace, all or nothing. */
 export class SignUp {
-  private readonly options: SignUpOptions;
-
-  constructor(options: SignUpOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: SignUpOptions) {}
 
   /**
    * Creates an account and returns the user's id. Throws `forbidden` without entitlement,

@@ -47,12 +47,9 @@ const conflict = (message: string, param?: string): GatewayError =>
  * transactions prevent two operators from demoting each other at once on different gateways.
  */
 export class UserEditor {
-  private readonly options: UserEditorOptions;
   private readonly mutex = new KeyedMutex();
 
-  constructor(options: UserEditorOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: UserEditorOptions) {}
 
   /** Returns a user. Throws `not_found`. */
   async find(id: string): Promise<UserRecord> {

@@ -55,11 +55,7 @@ const containing = (text: string): string => `%${text.toLowerCase().replace(/[\\
 
 /** Stores users, for operators. */
 export class UserStore {
-  private readonly database: Kysely<PeopleTables>;
-
-  constructor(database: Kysely<PeopleTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<PeopleTables>) {}
 
   /** Returns a page of users, newest first, and their total number. */
   async list(query: UserQuery): Promise<{ users: UserRecord[]; total: number }> {

@@ -30,11 +30,7 @@ export const versionsMax = 200;
 
 /** Stores presets. */
 export class PresetStore {
-  private readonly database: Kysely<PresetTables>;
-
-  constructor(database: Kysely<PresetTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<PresetTables>) {}
 
   /** Returns every preset of all workspaces, oldest first. */
   async loadAll(): Promise<Preset[]> {

@@ -26,14 +26,11 @@ const noTeam = (): GatewayError =>
 
 /** Creates, changes and removes teams, one change of a workspace's teams at a time. */
 export class TeamEditor {
-  private readonly options: EditorOptions;
   private readonly mutex = new KeyedMutex();
   /** Longer work on single teams, which makes changes of its own. */
   private readonly turns = new KeyedMutex();
 
-  constructor(options: EditorOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: EditorOptions) {}
 
   /** Returns a team by its id or its name. Throws `not_found`, also for teams of other workspaces. */
   async find({ workspaceId, id }: { workspaceId: string; id: string }): Promise<Team> {

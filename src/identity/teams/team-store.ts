@@ -72,11 +72,7 @@ interface Standing {
 
 /** Stores teams and their members. Removed teams stay as rows, which name old records. */
 export class TeamStore {
-  private readonly database: Kysely<TeamTables>;
-
-  constructor(database: Kysely<TeamTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<TeamTables>) {}
 
   /** Returns the teams of all workspaces, or of one, newest first. */
   async list(workspaceId?: string): Promise<Team[]> {

@@ -29,11 +29,7 @@ export interface AliasTables {
 
 /** Stores workspaces' aliases. */
 export class AliasStore {
-  private readonly database: Kysely<AliasTables>;
-
-  constructor(database: Kysely<AliasTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<AliasTables>) {}
 
   /** Returns the aliases of a workspace, or of all, oldest first. */
   async list(workspaceId?: string): Promise<WorkspaceAlias[]> {

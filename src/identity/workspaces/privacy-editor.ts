@@ -15,16 +15,15 @@ type PrivacyChanges = Partial<Omit<Privacy, "contentsSinceMs">> & {
  * Changes what workspaces and keys require of providers. A change is in force when it is answered.
  */
 export class PrivacyEditor {
-  private readonly options: {
-    store: Pick<PrivacyStore, "find" | "save">;
-    directory: PrivacyDirectory;
-    clock: Clock;
-  };
   private readonly mutex = new KeyedMutex();
 
-  constructor(options: PrivacyEditor["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      store: Pick<PrivacyStore, "find" | "save">;
+      directory: PrivacyDirectory;
+      clock: Clock;
+    },
+  ) {}
 
   /**
    * Changes some of the settings; absent ones stay as they are. Zero data retention ends the

@@ -36,11 +36,7 @@ const fromRow = (row: PrivacyTables["privacy_settings"]): OwnedPrivacy => ({
 
 /** Stores privacy settings. */
 export class PrivacyStore {
-  private readonly database: Kysely<PrivacyTables>;
-
-  constructor(database: Kysely<PrivacyTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<PrivacyTables>) {}
 
   /** Returns the settings of every workspace and key that has any. */
   async loadAll(): Promise<OwnedPrivacy[]> {

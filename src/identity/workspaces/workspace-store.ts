@@ -77,11 +77,7 @@ export const workspaceRow = (workspace: Workspace): WorkspaceRow => ({
 
 /** Stores workspaces. */
 export class WorkspaceStore {
-  private readonly database: Kysely<WorkspaceTables>;
-
-  constructor(database: Kysely<WorkspaceTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<WorkspaceTables>) {}
 
   /** Returns all workspaces, the first one first. */
   async loadAll(): Promise<Workspace[]> {

@@ -117,16 +117,14 @@ class ChatRequirements implements RequestRequirements {
   readonly searches: boolean;
   heldTokens = 0;
   private readonly reader: RequirementReader;
-  private readonly request: AskingRequest;
   readonly extrasAt?: (route: UpstreamRoute) => SentExtras | undefined;
 
   constructor(
     { requirements: reader, id }: Pick<ClientDialect, "requirements" | "id">,
-    request: AskingRequest,
+    private readonly request: AskingRequest,
   ) {
     const { body } = request;
     this.reader = reader;
-    this.request = request;
     // Read at once, since the body of a stream is released before the stream is charged.
     const extras = askedExtras(body);
     if (extras !== undefined) this.extrasAt = extrasReader(extras, id);

@@ -24,7 +24,6 @@ const endedBy: Record<TerminalName, EndedStatus> = {
 
 /** A job in this process: waiting, running, or ending. */
 export class ActiveJob implements BackgroundSink {
-  readonly id: string;
   readonly log = new EventLog();
   readonly signal: AbortSignal;
   /** Resolves when the run has ended in any way. */
@@ -40,8 +39,7 @@ export class ActiveJob implements BackgroundSink {
   private readonly abort = new AbortController();
   private reported: ReportedEnd | undefined;
 
-  constructor(id: string) {
-    this.id = id;
+  constructor(readonly id: string) {
     this.signal = this.abort.signal;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.runEnded = promise;

@@ -85,16 +85,13 @@ export interface BackgroundRunnerOptions {
  * started again by the next process when this one ends before the job does.
  */
 export class BackgroundRunner {
-  private readonly options: BackgroundRunnerOptions;
   private readonly active = new Map<string, ActiveJob>();
   private readonly waiting: ActiveJob[] = [];
   private readonly running = new Map<ActiveJob, Promise<void>>();
   private readonly draining = new AbortController();
   private stopping = false;
 
-  constructor(options: BackgroundRunnerOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: BackgroundRunnerOptions) {}
 
   /**
    * Resumes what other processes have left: queued jobs, and those in progress, from their
@@ -399,16 +396,14 @@ interface FollowedResponse {
  * ends, at any gateway that runs it.
  */
 class EventFollower implements FrameSource {
-  private readonly response: FollowedResponse;
-  private position: number;
   private gone = false;
   private wake: () => void = () => undefined;
 
   /** Follows from the event after `position`; -1 precedes the first one. */
-  constructor(response: FollowedResponse, position: number) {
-    this.response = response;
-    this.position = position;
-  }
+  constructor(
+    private readonly response: FollowedResponse,
+    private position: number,
+  ) {}
 
   async next(): Promise<string | undefined> {
     try {

@@ -89,12 +89,13 @@ type PackedEvents = [sequenceNumber: number, name: string, data: string][];
 
 /** Stores unfinished background responses and their events. Only the runner changes them. */
 export class JobStore {
-  private readonly database: Kysely<ResponseTables>;
   private readonly leases: Leases | undefined;
 
   /** Opens the store; `leases` protect the jobs of other live gateways. */
-  constructor(database: Kysely<ResponseTables>, leases?: Leases) {
-    this.database = database;
+  constructor(
+    private readonly database: Kysely<ResponseTables>,
+    leases?: Leases,
+  ) {
     this.leases = leases;
   }
 

@@ -9,26 +9,25 @@ const deleteStepResponses = 100;
 
 /** Deletes stored responses, and their events, that are past their retention. */
 export class ResponseRetention {
-  private readonly options: {
-    responses: ResponseStore;
-    clock: Clock;
-    keepDays: number;
-    onError(error: unknown): void;
-    /** Called after each successful purge. */
-    onPurged?(): void;
-    /**
-     * Returns whether this gateway, among several on the database, runs the jobs that run once;
-     * absent where there is one.
-     */
-    isLeader?: (() => boolean) | undefined;
-  };
   private endRounds: () => void = () => undefined;
   private running: Promise<void> = Promise.resolve();
   private stopping = false;
 
-  constructor(options: ResponseRetention["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      responses: ResponseStore;
+      clock: Clock;
+      keepDays: number;
+      onError(error: unknown): void;
+      /** Called after each successful purge. */
+      onPurged?(): void;
+      /**
+       * Returns whether this gateway, among several on the database, runs the jobs that run once;
+       * absent where there is one.
+       */
+      isLeader?: (() => boolean) | undefined;
+    },
+  ) {}
 
   /** Starts to purge every hour. */
   start(): void {

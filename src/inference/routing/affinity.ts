@@ -26,17 +26,15 @@ interface Prompt {
  * read before the plan has several candidates.
  */
 export class Affinity {
-  private readonly prompt: Prompt | undefined;
   private readonly workspaceId: string;
   private readonly named: Session | undefined;
   private prefix: Session | undefined;
 
   /** `prompt` is undefined on surfaces whose prompts no provider caches. */
   constructor(
-    prompt: Prompt | undefined,
+    private readonly prompt: Prompt | undefined,
     { workspaceId, named }: { workspaceId: string; named: Session | undefined },
   ) {
-    this.prompt = prompt;
     this.workspaceId = workspaceId;
     this.named = named;
   }

@@ -144,7 +144,6 @@ export type Requested = Pick<Candidate, "modelIndex" | "router"> &
  * name `reason`.
  */
 class PlannedCandidate implements Candidate {
-  readonly row: RouteRow;
   readonly model: CatalogModel;
   readonly route: UpstreamRoute;
   readonly modelIndex: number;
@@ -163,8 +162,10 @@ class PlannedCandidate implements Candidate {
    */
   cost: number;
 
-  constructor(row: RouteRow, { modelIndex, router, inputTokens, mediaAt }: Requested) {
-    this.row = row;
+  constructor(
+    readonly row: RouteRow,
+    { modelIndex, router, inputTokens, mediaAt }: Requested,
+  ) {
     this.model = row.model;
     this.route = row.route;
     this.modelIndex = modelIndex;

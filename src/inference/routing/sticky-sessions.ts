@@ -48,7 +48,6 @@ interface Entry extends SessionPlace {
  * or slow.
  */
 export class StickySessions {
-  private readonly clock: Clock;
   private readonly entriesMax: number;
   private readonly lifetimeMs: number;
   private readonly recallMs: number;
@@ -57,7 +56,7 @@ export class StickySessions {
   private readonly entries = new Map<string, Entry>();
 
   constructor(
-    clock: Clock,
+    private readonly clock: Clock,
     {
       shared,
       entriesMax = entriesMaxDefault,
@@ -70,7 +69,6 @@ export class StickySessions {
       recallMs?: number;
     } = {},
   ) {
-    this.clock = clock;
     this.shared = shared;
     this.recallMs = recallMs;
     this.entriesMax = entriesMax;

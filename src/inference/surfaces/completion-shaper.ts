@@ -203,12 +203,9 @@ function logprobsOf(value: JsonValue | undefined, startAt: number): JsonObject |
 /** Turns chunks of a chat stream into those of a completion. */
 export class CompletionShaper {
   readonly pingFrame = ": ping\n";
-  private readonly prompt: EchoedPrompt;
   private readonly lengths = new Map<number, number>();
 
-  constructor(prompt: EchoedPrompt) {
-    this.prompt = prompt;
-  }
+  constructor(private readonly prompt: EchoedPrompt) {}
 
   /** Returns the frame of a chunk; an empty text for one without a part of the completion. */
   chunk(fields: JsonObject): string {

@@ -9,13 +9,10 @@ const sessionIdLengthMax = 256;
  * Reads fields that several surfaces share; invalid ones are refused with the surface's own code.
  */
 export class FieldReader {
-  private readonly code: ErrorCode;
-  private readonly body: Fields;
-
-  constructor(body: Fields, code: ErrorCode) {
-    this.body = body;
-    this.code = code;
-  }
+  constructor(
+    private readonly body: Fields,
+    private readonly code: ErrorCode,
+  ) {}
 
   /** Builds the error for a field, such as `documents[2]`; the message continues after its name. */
   refusal(param: string, message: string): GatewayError {

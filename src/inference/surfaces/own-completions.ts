@@ -190,11 +190,7 @@ const asChat = (answer: JsonObject, place: "message" | "delta"): JsonObject => {
 
 /** Relays a stream of completions as the chat stream that says the same. */
 class OwnRelay implements StreamRelay {
-  private readonly chat: StreamRelay;
-
-  constructor(chat: StreamRelay) {
-    this.chat = chat;
-  }
+  constructor(private readonly chat: StreamRelay) {}
 
   accept(event: SseEvent): string | Promise<string> {
     const { data } = event;

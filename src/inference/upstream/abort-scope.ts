@@ -24,12 +24,13 @@ export class AbortScope implements ExchangeTie {
   private current: Abortable | undefined;
   private gone = false;
   private listening = false;
-  private readonly signalOf: (() => AbortSignal) | undefined;
   private readonly aborts: boolean;
 
   /** `aborts` is false where the policy is to read on after the client has left. */
-  constructor(signalOf: (() => AbortSignal) | undefined, options: { aborts: boolean }) {
-    this.signalOf = signalOf;
+  constructor(
+    private readonly signalOf: (() => AbortSignal) | undefined,
+    options: { aborts: boolean },
+  ) {
     this.aborts = options.aborts;
   }
 
@@ -79,11 +80,9 @@ export class AbortScope implements ExchangeTie {
 /** The exchanges of one attempt, which are aborted together. */
 class ExchangeBundle implements Abortable, ExchangeTie {
   private readonly open = new Set<Abortable>();
-  private readonly abortScope: AbortScope;
   private over = false;
 
-  constructor(abortScope: AbortScope) {
-    this.abortScope = abortScope;
+  constructor(private readonly abortScope: AbortScope) {
     abortScope.attach(this);
   }
 

@@ -15,15 +15,14 @@ export class ConnectDeadline implements Watched {
   addedAtSweep = 0;
   excusedDeadlineMs = 0;
   deadlineMs: number;
-  private readonly limit: ConnectLimit;
   private readonly stoodStillBeforeMs: number;
   private isExtended = false;
-  private readonly onPassed: () => void;
 
-  constructor(limit: ConnectLimit, onPassed: () => void) {
+  constructor(
+    private readonly limit: ConnectLimit,
+    private readonly onPassed: () => void,
+  ) {
     const { timeoutMs, watch } = limit;
-    this.limit = limit;
-    this.onPassed = onPassed;
     this.deadlineMs = watch.deadlineAfter(timeoutMs);
     this.stoodStillBeforeMs = watch.stoodStillMs;
     watch.add(this);

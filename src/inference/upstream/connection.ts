@@ -93,7 +93,6 @@ const socketHandlers = {
  * for each request and cannot tell a slow connect from a slow answer.
  */
 export class Connection {
-  readonly place: Place;
   /** When it became idle, in milliseconds of the monotonic clock. */
   idleSinceMs = 0;
   /** Until when an idle connection is trusted, in milliseconds of the monotonic clock. */
@@ -114,11 +113,11 @@ export class Connection {
   private paused = false;
   private opened!: (connection: Connection) => void;
   private refused!: (failure: UpstreamFailure) => void;
-  private readonly release: (connection: Connection, reusable: boolean) => void;
 
-  constructor(place: Place, release: (connection: Connection, reusable: boolean) => void) {
-    this.place = place;
-    this.release = release;
+  constructor(
+    readonly place: Place,
+    private readonly release: (connection: Connection, reusable: boolean) => void,
+  ) {
     this.parser = new ResponseParser({
       onHead: (head) => this.listener?.onHead(head),
       onBody: (bytes, start, end) => this.listener?.onBody(bytes, start, end),

@@ -37,12 +37,9 @@ export class DeadlineWatch {
   private readonly watched = new PassingSet<Watched>();
   private sweeps = 0;
   private sweptAtMs = 0;
-  private readonly clock: Clock;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   add(entry: Watched): void {
     entry.addedAtSweep = this.sweeps;

@@ -29,14 +29,12 @@ const checksumBytes = 4;
  * Source: docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html (2026-11).
  */
 export class EventStreamDecoder implements EventDecoder {
-  private readonly codec: EventStreamCodec;
-  private readonly form: ExceptionForm;
   private held: Uint8Array = new Uint8Array(0);
 
-  constructor(codec: EventStreamCodec, form: ExceptionForm) {
-    this.codec = codec;
-    this.form = form;
-  }
+  constructor(
+    private readonly codec: EventStreamCodec,
+    private readonly form: ExceptionForm,
+  ) {}
 
   /** Returns the events that this chunk completes. The owner may reuse the chunk afterwards. */
   push(chunk: Uint8Array): SseEvent[] {

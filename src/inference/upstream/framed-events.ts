@@ -5,13 +5,10 @@ export class FramedEvents implements EventReader {
   readonly text = "";
   readonly isBetween = false;
   position = 0;
-  private readonly decoder: EventDecoder;
   private events: SseEvent[] = [];
   private index = 0;
 
-  constructor(decoder: EventDecoder) {
-    this.decoder = decoder;
-  }
+  constructor(private readonly decoder: EventDecoder) {}
 
   read(chunk: Uint8Array): void {
     this.take(this.decoder.push(chunk));

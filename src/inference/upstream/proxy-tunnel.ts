@@ -44,15 +44,16 @@ const handlers = {
  * the listener.
  */
 export class ProxyTunnel {
-  private readonly proxy: Proxy;
   private readonly origin: TunnelEnd;
   private readonly listener: TunnelListener;
   private socket: Socket<ProxyTunnel> | undefined;
   private answer: Buffer = Buffer.alloc(0);
   private settled = false;
 
-  constructor(proxy: Proxy, { origin, listener }: { origin: TunnelEnd; listener: TunnelListener }) {
-    this.proxy = proxy;
+  constructor(
+    private readonly proxy: Proxy,
+    { origin, listener }: { origin: TunnelEnd; listener: TunnelListener },
+  ) {
     this.origin = origin;
     this.listener = listener;
   }

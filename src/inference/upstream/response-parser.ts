@@ -231,11 +231,8 @@ export class ResponseParser {
   private trailerBytes = 0;
   private keepAlive = true;
   private complete = false;
-  private readonly sink: ResponseSink;
 
-  constructor(sink: ResponseSink) {
-    this.sink = sink;
-  }
+  constructor(private readonly sink: ResponseSink) {}
 
   /** Whether it is between responses, with nothing read of the next one. */
   get idle(): boolean {

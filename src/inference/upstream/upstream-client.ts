@@ -330,14 +330,13 @@ const idleConnectionsPerPlaceMax = 1_024;
 /** Keeps idle connections by place, newest first, and opens new ones where none is idle. */
 class ConnectionPool {
   private readonly idle = new Map<string, Connection[]>();
-  private readonly clock: Clock;
-  private readonly watch: DeadlineWatch;
   private readonly all = new Set<Connection>();
   private sweptAtMs: number;
 
-  constructor(clock: Clock, watch: DeadlineWatch) {
-    this.clock = clock;
-    this.watch = watch;
+  constructor(
+    private readonly clock: Clock,
+    private readonly watch: DeadlineWatch,
+  ) {
     this.sweptAtMs = clock.monotonicMs();
   }
 

@@ -20,13 +20,15 @@ export type TransportFault =
 
 /** A transport failure. `sent` says whether the upstream may have received the request. */
 export class UpstreamFailure extends Error {
-  readonly fault: TransportFault;
   readonly sent: boolean;
 
-  constructor(fault: TransportFault, message: string, options: { sent: boolean; cause?: unknown }) {
+  constructor(
+    readonly fault: TransportFault,
+    message: string,
+    options: { sent: boolean; cause?: unknown },
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "UpstreamFailure";
-    this.fault = fault;
     this.sent = options.sent;
   }
 }

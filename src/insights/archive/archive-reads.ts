@@ -118,11 +118,7 @@ const windowOf = ({ workspaceId, filter, fromMs, toMs }: GenerationRange): Windo
  * `ArchiveUnavailableError`.
  */
 export class ArchiveReads {
-  private readonly client: ArchiveClient;
-
-  constructor(client: ArchiveClient) {
-    this.client = client;
-  }
+  constructor(private readonly client: ArchiveClient) {}
 
   /** Returns a workspace's record by its id. */
   async find(workspaceId: string, id: string): Promise<GenerationRecord | undefined> {

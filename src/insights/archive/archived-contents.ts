@@ -36,12 +36,11 @@ settings non_replicated_deduplication_window = 1000, ttl_only_drop_parts = 1`;
 
 /** Prompts and answers in a table of the archive, with a retention of its own. */
 export class ArchivedContents {
-  private readonly options: { client: ArchiveClient; clock: Clock; keepDays: number };
   private isPrepared = false;
 
-  constructor(options: { client: ArchiveClient; clock: Clock; keepDays: number }) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: { client: ArchiveClient; clock: Clock; keepDays: number },
+  ) {}
 
   /** Creates the table, or gives it its retention. Rejects with `ArchiveUnavailableError`. */
   async prepare(): Promise<void> {

@@ -66,7 +66,6 @@ export class Archiver {
     dropped: 0,
     isUp: false,
   };
-  private readonly options: ArchiverOptions;
   private readonly logLimit: LogLimit;
   private readonly stopping = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -79,8 +78,7 @@ export class Archiver {
   /** Since when every round has failed. */
   private failingSinceMs: number | undefined;
 
-  constructor(options: ArchiverOptions) {
-    this.options = options;
+  constructor(private readonly options: ArchiverOptions) {
     this.logLimit = new LogLimit(options.clock);
   }
 

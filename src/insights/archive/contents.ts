@@ -64,7 +64,6 @@ interface ContentFigures {
  */
 export class Contents {
   readonly figures: ContentFigures = { waiting: 0, archived: 0, dropped: 0 };
-  private readonly options: ContentsOptions;
   /** Contents that are being encrypted, and not yet with the commits. */
   private readonly sealing = new Set<Promise<void>>();
   private pendingCharacters = 0;
@@ -78,9 +77,7 @@ export class Contents {
   /** Ends with the last round that was asked for. */
   private rounds: Promise<void> = Promise.resolve();
 
-  constructor(options: ContentsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: ContentsOptions) {}
 
   /** How long contents are kept, in days. */
   get keepDays(): number {

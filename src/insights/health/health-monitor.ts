@@ -174,14 +174,11 @@ type TestedNow =
 
 /** Does the periodic work of health, and provides the snapshot. */
 export class HealthMonitor {
-  private readonly options: MonitorOptions;
   private postgresUp: boolean | undefined;
   private clickHouseUp: boolean | undefined;
   private testing: Promise<void> | undefined;
 
-  constructor(options: MonitorOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: MonitorOptions) {}
 
   /** Returns the current snapshot, without asking a database or a provider. */
   snapshot(): HealthSnapshot {

@@ -54,11 +54,7 @@ const fromRow = (row: NoticeRow): IncidentNotice => ({
 
 /** Stores incidents that operators describe, with each update. */
 export class IncidentNotices {
-  private readonly database: Kysely<NoticeTables>;
-
-  constructor(database: Kysely<NoticeTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<NoticeTables>) {}
 
   /** Returns those that last or ended after a time, the newest first; at most 100. */
   async since(sinceMs: number): Promise<IncidentNotice[]> {

@@ -51,12 +51,9 @@ interface LastRun {
 
 /** Keeps the reports of the service's own jobs, for the health snapshot. */
 export class JobRegistry {
-  private readonly clock: Clock;
   private readonly lastRuns = new Map<JobKind, LastRun>();
 
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /**
    * Records that a run has ended, and whether it succeeded. The detail is shown publicly, so it

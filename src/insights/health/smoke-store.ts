@@ -28,11 +28,7 @@ export interface SmokeResult {
 
 /** Stores the last smoke test of each provider. */
 export class SmokeStore {
-  private readonly database: Kysely<SmokeTables>;
-
-  constructor(database: Kysely<SmokeTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<SmokeTables>) {}
 
   async all(): Promise<SmokeResult[]> {
     const rows = await this.database.selectFrom("smoke_results").selectAll().execute();

@@ -16,12 +16,10 @@ const unattributed = "unattributed";
  * own key.
  */
 export class Traffic {
-  private readonly clock: Clock;
   private readonly service: TrafficWindow;
   private readonly providers = new Map<string, TrafficWindow>();
 
-  constructor(clock: Clock) {
-    this.clock = clock;
+  constructor(private readonly clock: Clock) {
     this.service = new TrafficWindow(clock);
   }
 
@@ -135,13 +133,10 @@ const nothing: TrafficSums = {
  * Sums over the last hour, minute by minute. Recording takes constant time, and memory is 60 cells.
  */
 class TrafficWindow {
-  private readonly clock: Clock;
   private readonly sums: TrafficSums[] = Array.from({ length: cells }, () => ({ ...nothing }));
   private readonly minutes = new Float64Array(cells).fill(-1);
 
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /** Counts a request that was made some time ago. One that is older than an hour is ignored. */
   record(request: Partial<TrafficSums>, agoMs: number): void {

@@ -70,11 +70,7 @@ interface SumsRow extends Record<string, unknown> {
 
 /** Sums a workspace's usage by what only its records know: at most the newest `rowsReadMax`. */
 export class RecordUsageStore {
-  private readonly source: RecordSource;
-
-  constructor(source: RecordSource) {
-    this.source = source;
-  }
+  constructor(private readonly source: RecordSource) {}
 
   /** Returns sums by bucket and group, oldest first; undefined when an answer cannot hold them. */
   async sums(query: RecordUsageQuery): Promise<RecordUsage | undefined> {

@@ -117,11 +117,7 @@ const recordedServer = ({ server }: ToolCall): string => `mcp/${server.id}`;
  * A call without a result costs nothing, unless its caller left before it.
  */
 export class ToolCalls {
-  private readonly options: ToolCallsOptions;
-
-  constructor(options: ToolCallsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: ToolCallsOptions) {}
 
   /** Calls a tool. Throws `insufficient_balance` where the caller cannot pay for it. */
   async call(call: ToolCall): Promise<ToolOutcome> {

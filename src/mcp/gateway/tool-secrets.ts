@@ -17,11 +17,7 @@ interface StoredFor {
  * they wait in the database for their run.
  */
 export class ToolSecrets {
-  private readonly vault: KeyVault;
-
-  constructor(vault: KeyVault) {
-    this.vault = vault;
-  }
+  constructor(private readonly vault: KeyVault) {}
 
   /** Returns the text of a request as it may be stored. */
   sealed(text: string, place: StoredFor & { body: Members }): Promise<string> {

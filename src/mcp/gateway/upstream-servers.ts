@@ -81,13 +81,10 @@ export class UpstreamServers {
   onChanged:
     | ((server: Pick<UpstreamServer, "id" | "workspaceId">, isListAlone?: boolean) => void)
     | undefined;
-  private readonly options: UpstreamServersOptions;
   /** Lists that are being read, by server. */
   private readonly reading = new Map<string, Promise<ToolList>>();
 
-  constructor(options: UpstreamServersOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: UpstreamServersOptions) {}
 
   /**
    * Returns the servers that a workspace may use: its own, and the operator's. Its own server hides

@@ -45,12 +45,10 @@ const noConversation = (): GatewayError =>
  * that off, or under zero data retention.
  */
 export class Conversations {
-  private readonly options: ConversationsOptions;
   private readonly time: DistinctTime;
   private readonly mutex = new KeyedMutex();
 
-  constructor(options: ConversationsOptions) {
-    this.options = options;
+  constructor(private readonly options: ConversationsOptions) {
     this.time = new DistinctTime(options.clock);
   }
 

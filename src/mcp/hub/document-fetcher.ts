@@ -26,11 +26,7 @@ const asking = {
  * on bytes and time.
  */
 export class DocumentFetcher {
-  private readonly guard: AddressGuard;
-
-  constructor(guard: AddressGuard) {
-    this.guard = guard;
-  }
+  constructor(private readonly guard: AddressGuard) {}
 
   /**
    * Returns the skill at an address: with its files where that names a folder of a Git repository,

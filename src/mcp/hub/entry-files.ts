@@ -5,11 +5,7 @@ type EntryFileTables = Pick<HubTables, "hub_files">;
 
 /** Stores files beside skills' documents. */
 export class EntryFiles {
-  private readonly database: Kysely<EntryFileTables>;
-
-  constructor(database: Kysely<EntryFileTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<EntryFileTables>) {}
 
   /** Returns the files of a bundle, by path. */
   async read({ id }: FileBundle): Promise<SkillFile[]> {

@@ -88,14 +88,13 @@ type Database = Kysely<HubTables>;
 
 /** Stores entries. Reads return only what a caller may see, in the version that it sees. */
 export class EntryStore {
-  readonly database: Database;
   readonly files: EntryFiles;
-  private readonly search: SearchIndex;
 
-  constructor(database: Database, search: SearchIndex) {
-    this.database = database;
+  constructor(
+    readonly database: Database,
+    private readonly search: SearchIndex,
+  ) {
     this.files = new EntryFiles(withTables(database));
-    this.search = search;
   }
 
   /** Returns the entry with this id; undefined where the caller sees none. */

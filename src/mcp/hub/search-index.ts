@@ -42,11 +42,7 @@ function wordsOf(text: string, most = wordsMax): string[] {
  * Finds records by the words of their texts: every word of the query has to begin one of the text.
  */
 export class SearchIndex {
-  private readonly kind: StorageKind;
-
-  constructor(kind: StorageKind) {
-    this.kind = kind;
-  }
+  constructor(private readonly kind: StorageKind) {}
 
   /** Replaces the indexed text of a record. */
   async put(

@@ -19,12 +19,9 @@ export interface ConfigurationProblem {
  * them all.
  */
 export class ConfigurationError extends Error {
-  readonly problems: readonly ConfigurationProblem[];
-
-  constructor(problems: readonly ConfigurationProblem[]) {
+  constructor(readonly problems: readonly ConfigurationProblem[]) {
     super(problems.map(problemLine).join("\n"));
     this.name = "ConfigurationError";
-    this.problems = problems;
   }
 
   /**

@@ -64,13 +64,11 @@ const beatsForMs = 60_000;
 
 /** Monotonic time in which a process ran. A late beat shows that it was suspended. */
 class LivedTime {
-  private readonly monotonicMs: () => number;
   private dueMs: number;
   private readMs: number;
   private lostMs = 0;
 
-  constructor(monotonicMs: () => number) {
-    this.monotonicMs = monotonicMs;
+  constructor(private readonly monotonicMs: () => number) {
     this.readMs = monotonicMs();
     this.dueMs = this.readMs + beatMs;
   }

@@ -144,7 +144,6 @@ export interface GatewayErrorOptions {
 
 /** A refused or failed request. `message` is public and says how to fix it; `detail` is private. */
 export class GatewayError extends Error {
-  readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly metadata: Record<string, unknown>;
   readonly retryAfterSeconds: number | undefined;
@@ -153,10 +152,13 @@ export class GatewayError extends Error {
   readonly fault: ErrorFacts["fault"];
   readonly retry: boolean;
 
-  constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    options: GatewayErrorOptions = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "GatewayError";
-    this.code = code;
     this.param = options.param;
     this.metadata = { ...options.metadata };
     this.retryAfterSeconds = options.retryAfterSeconds;

@@ -5,12 +5,9 @@ const causesMax = 100;
 
 /** Lets one log line per minute and cause through, and counts those in between. */
 export class LogLimit {
-  private readonly clock: Clock;
   private readonly causes = new Map<string, { loggedMs: number; leftOut: number }>();
 
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /**
    * Returns how many lines of this cause were left out since the last one; undefined where this one

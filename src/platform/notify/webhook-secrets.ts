@@ -8,11 +8,7 @@ const prefix = "whsec_";
  * record and a version, so the database holds none, and incrementing the version rotates one.
  */
 export class WebhookSecrets {
-  private readonly encryptionKey: Uint8Array;
-
-  constructor(encryptionKey: Uint8Array) {
-    this.encryptionKey = encryptionKey;
-  }
+  constructor(private readonly encryptionKey: Uint8Array) {}
 
   /** Returns the secret of a record's webhook. */
   secretOf({ id, version }: { id: string; version: number }): string {

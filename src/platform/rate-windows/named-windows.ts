@@ -103,14 +103,12 @@ class SlidingWindow {
 /** Sliding windows of one size, by the name of what they count, such as a key's id. */
 export class NamedWindows {
   private readonly windows = new Map<string, SlidingWindow>();
-  private readonly clock: Clock;
-  private readonly size: WindowSize;
   private readonly namesMax: number;
   private nextSweepMs = 0;
 
   constructor(
-    clock: Clock,
-    size: WindowSize,
+    private readonly clock: Clock,
+    private readonly size: WindowSize,
     {
       namesMax = Infinity,
     }: {
@@ -118,8 +116,6 @@ export class NamedWindows {
       namesMax?: number;
     } = {},
   ) {
-    this.clock = clock;
-    this.size = size;
     this.namesMax = namesMax;
   }
 

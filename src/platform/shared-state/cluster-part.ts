@@ -20,7 +20,6 @@ const guard = new RunGuard(2);
 export class ClusterPart implements SharedPart {
   readonly prefix: string;
   readonly slot: number;
-  private readonly onLost: () => void;
   /** The keys of the part's run and of the name under which nothing is stored. */
   private readonly ownKeys: readonly [string, string];
   /** The same keys in the order in which scripts find them after their own keys. */
@@ -31,13 +30,15 @@ export class ClusterPart implements SharedPart {
   private lastFailure: unknown;
 
   /** Creates a part that is unavailable; `onLost` is called when it has to be entered again. */
-  constructor(tag: string, onLost: () => void) {
+  constructor(
+    tag: string,
+    private readonly onLost: () => void,
+  ) {
     this.prefix = `${sharedPrefix}{${tag}}:`;
     this.slot = slotOf(tag);
     const [run, nothing] = [`${this.prefix}run`, `${this.prefix}nothing`];
     this.ownKeys = [run, nothing];
     this.guardKeys = [nothing, run];
-    this.onLost = onLost;
   }
 
   get runId(): string | undefined {

@@ -20,7 +20,6 @@ const checksPerTimeout = 10;
  * check, so they are not late.
  */
 export class CommandWatch {
-  private readonly client: Pick<Redis, "stream">;
   private readonly answerMs: number;
   /** The socket that holds back the writes of the current turn. */
   private gathering: Redis["stream"] | undefined;
@@ -32,8 +31,10 @@ export class CommandWatch {
   private checks = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(client: Pick<Redis, "stream">, answerMs = commandTimeoutMs) {
-    this.client = client;
+  constructor(
+    private readonly client: Pick<Redis, "stream">,
+    answerMs = commandTimeoutMs,
+  ) {
     this.answerMs = answerMs;
   }
 

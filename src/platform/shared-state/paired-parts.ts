@@ -307,7 +307,6 @@ const matches = ({ identity, states }: DatabaseFacts, { part, paired }: Look): b
 /** A part that is unavailable while it does not belong to the gateway's database. */
 class PairedPart implements Pick<SharedPart, "prefix" | "runId" | "onRun" | "run"> {
   readonly prefix: string;
-  private readonly part: SharedPart;
   private readonly options: Pick<PairedPartsOptions, "nodeId" | "clock"> & {
     ensure(): Promise<void>;
   };
@@ -320,10 +319,9 @@ class PairedPart implements Pick<SharedPart, "prefix" | "runId" | "onRun" | "run
   mismatch: string | undefined;
 
   constructor(
-    part: SharedPart,
+    private readonly part: SharedPart,
     options: Pick<PairedPartsOptions, "nodeId" | "clock"> & { ensure(): Promise<void> },
   ) {
-    this.part = part;
     this.prefix = part.prefix;
     this.options = options;
   }

@@ -17,11 +17,9 @@ export interface SharedTurnsOptions {
  * Work that several gateways need and one of them does for all, for as long as that gateway lives.
  */
 export class SharedTurns {
-  private readonly options: SharedTurnsOptions;
   private readonly waiting = new Map<string, Set<() => void>>();
 
-  constructor(options: SharedTurnsOptions) {
-    this.options = options;
+  constructor(private readonly options: SharedTurnsOptions) {
     options.channel.on(`turns-${options.name}`, (key) => {
       for (const wake of [...(this.waiting.get(key) ?? [])]) wake();
     });

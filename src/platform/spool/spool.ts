@@ -251,11 +251,12 @@ interface Waiting {
 
 /** Room that was taken for an upload before it came. */
 class SpoolRoom {
-  private readonly spool: Spool;
   private bytesLeft: number;
 
-  constructor(spool: Spool, bytes: number) {
-    this.spool = spool;
+  constructor(
+    private readonly spool: Spool,
+    bytes: number,
+  ) {
     this.bytesLeft = bytes;
   }
 
@@ -276,7 +277,6 @@ class SpoolRoom {
 /** A content in memory or, where it is long, in a file. It is written once and then read. */
 class SpooledContent implements StoredContent {
   size = 0;
-  private readonly spool: Spool;
   private pieces: Uint8Array<ArrayBuffer>[] = [];
   /** Bytes of the pieces. */
   private memoryBytes = 0;
@@ -284,8 +284,10 @@ class SpooledContent implements StoredContent {
   private isClosed = false;
   private readonly room: SpoolRoom | undefined;
 
-  constructor(spool: Spool, room?: SpoolRoom) {
-    this.spool = spool;
+  constructor(
+    private readonly spool: Spool,
+    room?: SpoolRoom,
+  ) {
     this.room = room;
   }
 

@@ -23,11 +23,13 @@ export class SchemaMismatchError extends Error {
  */
 export class DatabaseError extends Error {
   override name = "DatabaseError";
-  readonly code: string;
 
-  constructor(message: string, code: string, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    readonly code: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
-    this.code = code;
   }
 }
 

@@ -25,13 +25,11 @@ class GaugeCell {
  * last.
  */
 class HistogramCell {
-  readonly bounds: readonly number[];
   readonly counts: number[];
   sum = 0;
 
   /** `bounds` are the upper bounds, inclusive and ascending, in the unit of the observations. */
-  constructor(bounds: readonly number[]) {
-    this.bounds = bounds;
+  constructor(readonly bounds: readonly number[]) {
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
@@ -64,13 +62,12 @@ export interface LabelledCell<Cell> {
 
 /** The cells of one metric, one for each tuple of label values, created on first use. */
 export class MetricFamily<Cell> {
-  readonly labelNames: readonly string[];
-  private readonly create: () => Cell;
   private readonly root: Branch<Cell> = newBranch();
 
-  constructor(labelNames: readonly string[], create: () => Cell) {
-    this.labelNames = labelNames;
-    this.create = create;
+  constructor(
+    readonly labelNames: readonly string[],
+    private readonly create: () => Cell,
+  ) {
     if (labelNames.length === 0) this.at();
   }
 

@@ -16,11 +16,7 @@ export interface DataKeyTables {
 
 /** Stores data keys, one for each workspace. */
 export class DataKeyStore {
-  private readonly database: Kysely<DataKeyTables>;
-
-  constructor(database: Kysely<DataKeyTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<DataKeyTables>) {}
 
   async loadAll(): Promise<WrappedDataKey[]> {
     const rows = await this.database.selectFrom("workspace_data_keys").selectAll().execute();

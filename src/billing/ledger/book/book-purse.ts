@@ -3,11 +3,7 @@ import type { Purse, Taken, Withdrawal } from "../ledger-port.ts";
 
 /** Takes credits out of the balances of a book that no other process shares. */
 export class BookPurse implements Purse {
-  private readonly book: AccountBook;
-
-  constructor(book: AccountBook) {
-    this.book = book;
-  }
+  constructor(private readonly book: AccountBook) {}
 
   take({ workspaceId, bucket, mostNano, month }: Withdrawal): Taken {
     const account = this.book.workspace(workspaceId);

@@ -50,10 +50,8 @@ export interface ClosedMonthsOptions {
 export class ClosedMonths {
   private readonly database: Kysely<LedgerTables>;
   private readonly hasher: ClosingHasher;
-  private readonly options: ClosedMonthsOptions;
 
-  constructor(options: ClosedMonthsOptions) {
-    this.options = options;
+  constructor(private readonly options: ClosedMonthsOptions) {
     this.database = options.database;
     this.hasher = createClosingHasher(options.encryptionKey);
   }

@@ -31,13 +31,14 @@ const amountsSql = ["opening_nano", "debit_nano", "credit_nano", "closing_nano"]
 
 /** Checks the chain link by link, and adds up the movements of its transfers. */
 export class ClosedWalk {
-  private readonly query: Query;
   private readonly hasher: ClosingHasher;
   private readonly sums = new Map<string, Sums>();
   private readonly problems: string[] = [];
 
-  constructor(query: Query, encryptionKey: Uint8Array) {
-    this.query = query;
+  constructor(
+    private readonly query: Query,
+    encryptionKey: Uint8Array,
+  ) {
     this.hasher = createClosingHasher(encryptionKey);
   }
 

@@ -71,11 +71,12 @@ function decidingTransfersOf(charge: OpenCharge): string[] {
 
 /** Reads the figures that the shared ledger is filled with. */
 export class AccountReadings {
-  private readonly database: Kysely<ReadingTables>;
   private readonly spentBy: SpentBy | undefined;
 
-  constructor(database: Kysely<ReadingTables>, spentBy?: SpentBy) {
-    this.database = database;
+  constructor(
+    private readonly database: Kysely<ReadingTables>,
+    spentBy?: SpentBy,
+  ) {
     this.spentBy = spentBy;
   }
 

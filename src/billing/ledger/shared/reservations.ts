@@ -53,12 +53,10 @@ const releasable: ReadonlySet<string> = new Set(["insufficient_balance", "key_li
  * server.
  */
 export class Reservations {
-  private readonly options: ReservationsOptions;
   private readonly holds: LocalHolds;
   private readonly advance: AdvanceHolds;
 
-  constructor(options: ReservationsOptions) {
-    this.options = options;
+  constructor(private readonly options: ReservationsOptions) {
     this.holds = options.holds;
     this.advance = new AdvanceHolds(options);
   }

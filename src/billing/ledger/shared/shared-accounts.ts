@@ -83,12 +83,10 @@ export interface LedgerAnswer {
  * the database.
  */
 export class SharedAccounts {
-  private readonly options: SharedAccountsOptions;
   private readonly readingUnderWay = new Map<string, Promise<void>>();
   private readonly readyRuns = new Map<LedgerPart, { id: string; ready: Promise<void> }>();
 
-  constructor(options: SharedAccountsOptions) {
-    this.options = options;
+  constructor(private readonly options: SharedAccountsOptions) {
     if (options.epoch?.isFirst !== true) return;
     // A first epoch begins with this gateway, so no gateway has holds to report and no wait is
     // needed. The server counts the wait of later gateways from now.

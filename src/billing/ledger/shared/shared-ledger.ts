@@ -81,15 +81,13 @@ export interface SharedLedgerOptions {
  */
 export class SharedLedger implements LedgerPort {
   readonly book: AccountBook;
-  private readonly options: SharedLedgerOptions;
   private readonly holds: LocalHolds;
   private readonly charges: OpenCharges;
   private readonly unreported: UnreportedCharges;
   private readonly reservations: Reservations;
   readonly allocations: SharedAllocations;
 
-  constructor(options: SharedLedgerOptions) {
-    this.options = options;
+  constructor(private readonly options: SharedLedgerOptions) {
     this.book = options.book;
     this.charges = new OpenCharges(options);
     this.unreported = new UnreportedCharges({ ...options, charges: this.charges });

@@ -40,7 +40,6 @@ interface UnreportedChargesOptions {
  * the same turn of the event loop are reported together.
  */
 export class UnreportedCharges {
-  private readonly options: UnreportedChargesOptions;
   /** The charges, by workspace, that the balances in the book do not include yet. */
   private readonly ahead = new Map<string, ChargeParts>();
   /** Committed charges whose report is about to be sent. */
@@ -50,9 +49,7 @@ export class UnreportedCharges {
   private count = 0;
   private onceNone: (() => void)[] = [];
 
-  constructor(options: UnreportedChargesOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: UnreportedChargesOptions) {}
 
   /**
    * Resolves to true once the server knows of every charge, and to false where that takes too long.

@@ -32,20 +32,18 @@ function windowOf(node: SourceNode | undefined): "daily" | "weekly" | "monthly" 
 
 /** Reads virtual keys, with the budgets and limits that they refer to. */
 export class BifrostGovernance {
-  private readonly plan: ImportPlan;
   private readonly governance: SourceNode;
   private readonly idOf: (provider: string, model: string) => string;
   private readonly upstreams: BifrostUpstreams;
 
   constructor(
-    plan: ImportPlan,
+    private readonly plan: ImportPlan,
     options: {
       governance: SourceNode;
       idOf(provider: string, model: string): string;
       upstreams: BifrostUpstreams;
     },
   ) {
-    this.plan = plan;
     this.governance = options.governance;
     this.idOf = options.idOf;
     this.upstreams = options.upstreams;

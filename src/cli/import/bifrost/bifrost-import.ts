@@ -39,11 +39,9 @@ const reasons: readonly (readonly [RegExp, string])[] = [
  * limits, and routing rules for one model.
  */
 export class BifrostImport {
-  private readonly plan: ImportPlan;
   private readonly upstreams: BifrostUpstreams;
 
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
+  constructor(private readonly plan: ImportPlan) {
     this.upstreams = new BifrostUpstreams(plan);
   }
 

@@ -56,12 +56,9 @@ const cloudVariables: readonly (readonly [
 
 /** Reads where providers are, and their credentials. */
 export class BifrostUpstreams {
-  private readonly plan: ImportPlan;
   private readonly addresses = new Map<string, string>();
 
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
-  }
+  constructor(private readonly plan: ImportPlan) {}
 
   /** Returns the provider of a name; undefined for one of the operator's own. */
   vendorOf(name: string): string | undefined {

@@ -13,14 +13,15 @@ import type { SourceNode } from "../source-node.ts";
 export class LiteLlmImport {
   /** The file itself, and those that it includes. */
   readonly sources: SourceDocument[] = [];
-  private readonly plan: ImportPlan;
   private readonly upstreams: LiteLlmUpstreams;
   /** Ids by the names of model groups. */
   private readonly groups = new Map<string, { id: string; parameters: object }>();
   private readonly deployments = new Map<string, SourceNode[]>();
 
-  constructor(source: SourceDocument, plan: ImportPlan) {
-    this.plan = plan;
+  constructor(
+    source: SourceDocument,
+    private readonly plan: ImportPlan,
+  ) {
     this.upstreams = new LiteLlmUpstreams(plan);
     this.addSource(source);
   }

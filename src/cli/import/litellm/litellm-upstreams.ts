@@ -21,11 +21,7 @@ interface Named {
 
 /** Reads where deployments are served, from their `litellm_params`. */
 export class LiteLlmUpstreams {
-  private readonly plan: ImportPlan;
-
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
-  }
+  constructor(private readonly plan: ImportPlan) {}
 
   /** Returns a deployment's upstream; undefined where there is none, and then the report says so. */
   upstreamOf(

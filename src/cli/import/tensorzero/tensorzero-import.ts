@@ -44,12 +44,10 @@ const clientName = (kind: "model" | "function", name: string): string =>
  * become names with weights. Clients keep the names that they use.
  */
 export class TensorZeroImport {
-  private readonly plan: ImportPlan;
   private readonly upstreams: TensorZeroUpstreams;
   private readonly ids = new Map<string, string>();
 
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
+  constructor(private readonly plan: ImportPlan) {
     this.upstreams = new TensorZeroUpstreams(plan);
   }
 

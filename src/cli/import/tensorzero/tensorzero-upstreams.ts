@@ -43,13 +43,10 @@ const cloudVariables: Readonly<Record<string, Readonly<Record<string, string>>>>
 
 /** Reads where models are served. */
 export class TensorZeroUpstreams {
-  private readonly plan: ImportPlan;
   /** Credentials of all providers of a type. */
   private readonly defaults = new Map<string, SourceNode>();
 
-  constructor(plan: ImportPlan) {
-    this.plan = plan;
-  }
+  constructor(private readonly plan: ImportPlan) {}
 
   /** Reads the credentials that all providers of a type have. */
   readDefaults(types: SourceNode | undefined): void {

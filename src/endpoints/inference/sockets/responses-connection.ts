@@ -87,7 +87,6 @@ const tooOld = (): Ending => ({
  * the events of its stream.
  */
 export class ResponsesConnection implements SocketSession {
-  private readonly options: ConnectionOptions;
   private readonly lanes = new Map<string, Lane>();
   private readonly memory = new ResponseMemory();
   private readonly providerSockets = new ProviderSockets();
@@ -101,9 +100,7 @@ export class ResponsesConnection implements SocketSession {
   private faults = 0;
   private ends: Ending | undefined;
 
-  constructor(options: ConnectionOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: ConnectionOptions) {}
 
   opened(socket: ClientSocket): void {
     this.socket = socket;

@@ -70,15 +70,14 @@ export class DialogueRounds {
   readonly usage = new RoundUsage();
   /** Every call of the request, in order. */
   readonly made: MadeCall[] = [];
-  readonly options: DialogueOptions;
-  private readonly face: ToolFace;
   private messages: Wire[];
   private roundsAsked = 0;
   private readonly callsMax: number;
 
-  constructor(face: ToolFace, options: DialogueOptions) {
-    this.face = face;
-    this.options = options;
+  constructor(
+    private readonly face: ToolFace,
+    readonly options: DialogueOptions,
+  ) {
     const { messages, max_tool_calls: most } = options.call.body;
     this.messages = face.modelMessages(messages as Wire[], options.tools);
     this.callsMax = typeof most === "number" ? most : Number.POSITIVE_INFINITY;

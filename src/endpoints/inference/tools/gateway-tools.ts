@@ -55,11 +55,12 @@ export interface ListedServer {
 
 /** The gateway's tools in a request. */
 export class GatewayTools {
-  readonly servers: readonly ListedServer[];
   private readonly byName: ReadonlyMap<string, GatewayTool>;
 
-  constructor(servers: readonly ListedServer[], search: GatewayTool | undefined) {
-    this.servers = servers;
+  constructor(
+    readonly servers: readonly ListedServer[],
+    search: GatewayTool | undefined,
+  ) {
     const tools = servers.flatMap(({ tools: listed }) => listed);
     this.byName = new Map(
       [...tools, ...(search === undefined ? [] : [search])].map(

@@ -14,11 +14,9 @@ export interface StreamedRounds {
 export abstract class RoundStream implements FrameSource {
   protected current: FrameSource;
   protected isCancelled = false;
-  private readonly streams: StreamedRounds;
   private readonly frames: AsyncGenerator<string, void>;
 
-  constructor(streams: StreamedRounds) {
-    this.streams = streams;
+  constructor(private readonly streams: StreamedRounds) {
     this.current = streams.first;
     this.frames = this.run();
   }

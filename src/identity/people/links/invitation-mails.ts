@@ -47,12 +47,10 @@ const harmless = (name: string): string =>
 
 /** Sends the links of invitations, where mail is configured. */
 export class InvitationMails {
-  private readonly options: InvitationMailOptions;
   private readonly sent: NamedWindows;
   private readonly received: NamedWindows;
 
-  constructor(options: InvitationMailOptions) {
-    this.options = options;
+  constructor(private readonly options: InvitationMailOptions) {
     const size = { windowMs: hourMs, slotMs: 60_000 };
     this.sent = new NamedWindows(options.clock, size);
     this.received = new NamedWindows(options.clock, size);

@@ -45,11 +45,7 @@ const notOpen = (): GatewayError =>
  * Invitations to organisations. Their links are shown once; the database keeps a hash of the token.
  */
 export class Invitations {
-  private readonly parts: LinkParts;
-
-  constructor(parts: LinkParts) {
-    this.parts = parts;
-  }
+  constructor(private readonly parts: LinkParts) {}
 
   /**
    * Creates an invitation, which replaces an open one for the same address. Throws `conflict` where

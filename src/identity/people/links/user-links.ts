@@ -28,11 +28,7 @@ const deadLink = (): GatewayError =>
  * database keeps hashes.
  */
 export class UserLinks {
-  private readonly parts: LinkParts;
-
-  constructor(parts: LinkParts) {
-    this.parts = parts;
-  }
+  constructor(private readonly parts: LinkParts) {}
 
   /**
    * Creates the token of a link, which replaces the previous one. Expired links are deleted along

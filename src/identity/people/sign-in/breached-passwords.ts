@@ -21,11 +21,7 @@ interface BreachedPasswordsOptions {
  * not lock users out.
  */
 export class BreachedPasswords {
-  private readonly options: BreachedPasswordsOptions;
-
-  constructor(options: BreachedPasswordsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: BreachedPasswordsOptions) {}
 
   /** Throws `bad_request` for a password that is on the list. */
   async assertUnknown(password: string): Promise<void> {

@@ -22,13 +22,10 @@ const recommendedCost: HashCost = { memoryKib: 19_456, passes: 2 };
 
 /** Computes and checks hashes of passwords, few at a time. */
 export class PasswordHasher {
-  private readonly cost: HashCost;
   private running = 0;
   private readonly waiting: (() => void)[] = [];
 
-  constructor(cost: HashCost = recommendedCost) {
-    this.cost = cost;
-  }
+  constructor(private readonly cost: HashCost = recommendedCost) {}
 
   /**
    * Throws `service_unavailable` where too many hashes wait. Called before work that cannot be

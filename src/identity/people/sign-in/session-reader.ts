@@ -43,11 +43,7 @@ interface SessionReaderOptions {
  * session, a removed role or a removed member takes effect with the next request.
  */
 export class SessionReader {
-  private readonly options: SessionReaderOptions;
-
-  constructor(options: SessionReaderOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: SessionReaderOptions) {}
 
   /**
    * Returns the caller, or undefined where the cookie's signature is invalid or its session has

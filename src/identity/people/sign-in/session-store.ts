@@ -5,11 +5,7 @@ import type { SessionRecord } from "./sessions.ts";
 
 /** Stores sessions, by user. */
 export class SessionStore {
-  private readonly database: Kysely<PeopleTables>;
-
-  constructor(database: Kysely<PeopleTables>) {
-    this.database = database;
-  }
+  constructor(private readonly database: Kysely<PeopleTables>) {}
 
   /** Returns the sessions of a user that have not ended, newest first. */
   async list(userId: string, nowMs: number): Promise<SessionRecord[]> {

@@ -45,7 +45,6 @@ interface OpenBlock {
  */
 export class ConverseStreamDecoder implements StreamDecoder {
   latestUsage: MeteredUsage | undefined;
-  private readonly context: DecodeContext;
   private readonly blocks = new Map<number, OpenBlock>();
   private itemCount = 0;
   private hasCalls = false;
@@ -55,9 +54,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
   private finished = false;
   private ended = false;
 
-  constructor(context: DecodeContext = {}) {
-    this.context = context;
-  }
+  constructor(private readonly context: DecodeContext = {}) {}
 
   decode({ event: name = "", data }: { event?: string; data: string }): StreamPart[] {
     if (this.ended) return [];

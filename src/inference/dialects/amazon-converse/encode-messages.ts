@@ -353,12 +353,9 @@ function mediaSource(source: MediaSource, place: EncodePlace): JsonObject {
 
 /** Encodes the parts of users and tools. Documents are named one after another. */
 class BlockEncoder {
-  private readonly state: EncodeState;
   private readonly documentNames = new Set<string>();
 
-  constructor(state: EncodeState) {
-    this.state = state;
-  }
+  constructor(private readonly state: EncodeState) {}
 
   /** Encodes one part as blocks; a cache marker becomes a block behind it. */
   encode(part: UserPart, place: EncodePlace): JsonObject[] {

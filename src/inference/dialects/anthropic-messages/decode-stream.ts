@@ -36,7 +36,6 @@ export class MessagesStreamDecoder implements StreamDecoder {
   /** Whether a call has begun. */
   hasCalls = false;
   private finished = false;
-  private readonly context: DecodeContext;
   private readonly blocks = new Map<number, OpenBlock>();
   /** Characters of the latest delta that are in other members than its text. */
   private besideText = 0;
@@ -45,8 +44,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   private started = false;
   private ended = false;
 
-  constructor(context: DecodeContext = {}) {
-    this.context = context;
+  constructor(private readonly context: DecodeContext = {}) {
     this.skipsCalls = !renamesMembers(context.toolAliases);
   }
 
@@ -236,13 +234,10 @@ function openBlock(fields: JsonObject, { place, context }: Surroundings): OpenBl
 }
 
 class TextBlock implements OpenBlock {
-  private readonly fields: JsonObject;
-  private readonly place: ItemPlace;
-
-  constructor(fields: JsonObject, place: ItemPlace) {
-    this.fields = fields;
-    this.place = place;
-  }
+  constructor(
+    private readonly fields: JsonObject,
+    private readonly place: ItemPlace,
+  ) {}
 
   opening(): StreamPart[] {
     return [{ type: "text-start", ...this.place }, ...this.text(this.fields.text)];
@@ -270,13 +265,14 @@ class TextBlock implements OpenBlock {
  * seal and is complete from its start.
  */
 class ThoughtBlock implements OpenBlock {
-  private readonly fields: JsonObject;
   private readonly place: ItemPlace;
   private readonly context: DecodeContext;
   private signature: string | undefined;
 
-  constructor(fields: JsonObject, { place, context }: Surroundings) {
-    this.fields = fields;
+  constructor(
+    private readonly fields: JsonObject,
+    { place, context }: Surroundings,
+  ) {
     this.place = place;
     this.context = context;
     this.signature = asString(fields.signature) || undefined;
@@ -314,14 +310,15 @@ class ThoughtBlock implements OpenBlock {
  * A call. Its input comes in pieces of JSON text; a few servers send it complete with the start.
  */
 class CallBlock implements OpenBlock {
-  private readonly fields: JsonObject;
   private readonly place: ItemPlace;
   private readonly alias: ToolAlias | undefined;
   private readonly renamer: MemberRenamer | undefined;
   private text = "";
 
-  constructor(fields: JsonObject, { place, context: { toolAliases } }: Surroundings) {
-    this.fields = fields;
+  constructor(
+    private readonly fields: JsonObject,
+    { place, context: { toolAliases } }: Surroundings,
+  ) {
     this.place = place;
     this.alias = toolAliases?.get(asString(fields.name) ?? "");
     const { members } = this.alias ?? {};
@@ -384,12 +381,13 @@ class CallBlock implements OpenBlock {
  */
 class OpaqueBlock implements OpenBlock {
   private value: JsonObject;
-  private readonly place: ItemPlace;
   private input = "";
 
-  constructor(fields: JsonObject, place: ItemPlace) {
+  constructor(
+    fields: JsonObject,
+    private readonly place: ItemPlace,
+  ) {
     this.value = fields;
-    this.place = place;
   }
 
   opening(): StreamPart[] {

@@ -35,7 +35,6 @@ import { encodeUsage } from "./usage.ts";
  * with the gateway's metadata. Nothing follows an error.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
-  private readonly context: ResponseContext;
   private readonly blocks: BlockSequence;
   private usage: MeteredUsage | undefined;
   private finish: Finish | undefined;
@@ -43,8 +42,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   private started = false;
   private ended = false;
 
-  constructor(context: ResponseContext = {}) {
-    this.context = context;
+  constructor(private readonly context: ResponseContext = {}) {
     this.blocks = new BlockSequence({
       hidesThoughts: context.request?.reasoning?.exclude === true,
     });

@@ -33,7 +33,6 @@ import { hasUsage, readUsage } from "./usage.ts";
  */
 export class GenerateStreamDecoder implements StreamDecoder {
   readonly keepsTexts = true;
-  private readonly context: DecodeContext;
   private readonly candidates = new Map<number, CandidateStream>();
   private readonly callIds = new Set<string>();
   private idSeed = "";
@@ -45,9 +44,7 @@ export class GenerateStreamDecoder implements StreamDecoder {
   private started = false;
   private ended = false;
 
-  constructor(context: DecodeContext = {}) {
-    this.context = context;
-  }
+  constructor(private readonly context: DecodeContext = {}) {}
 
   decode(event: { event?: string; data: string }): StreamPart[] {
     this.chunk = undefined;
@@ -212,8 +209,6 @@ class CandidateStream {
   ending: Finish | undefined;
   /** Whether any chunk named a finish reason, known or not. */
   hasEnding = false;
-  private readonly index: number;
-  private readonly surroundings: CandidateSurroundings;
   private itemCount = 0;
   private text: ItemPlace | undefined;
   private lastText: ItemPlace | undefined;
@@ -234,10 +229,10 @@ class CandidateStream {
   }
   private citationMetadata: JsonObject | undefined;
 
-  constructor(index: number, surroundings: CandidateSurroundings) {
-    this.index = index;
-    this.surroundings = surroundings;
-  }
+  constructor(
+    private readonly index: number,
+    private readonly surroundings: CandidateSurroundings,
+  ) {}
 
   /** Reads one entry of a chunk's `candidates`, and adds its parts. */
   read(candidate: JsonObject, parts: StreamPart[]): void {

@@ -99,12 +99,9 @@ function encodeParts(parts: readonly AssistantPart[], { hides }: { hides: boolea
  * where clients keep it for the next turn; the thoughts themselves are shown or left out.
  */
 export class PartWriter {
-  private readonly hides: boolean;
   private pending: ReasoningPart[] = [];
 
-  constructor(hides: boolean) {
-    this.hides = hides;
-  }
+  constructor(private readonly hides: boolean) {}
 
   /** Returns the wire parts of a part; none for what Google's answers cannot express. */
   write(part: AssistantPart): JsonObject[] {

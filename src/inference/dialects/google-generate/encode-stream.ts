@@ -44,7 +44,6 @@ const frame = (chunk: JsonObject): string => `data: ${JSON.stringify(chunk)}\n\n
  * clients would read.
  */
 export class GenerateStreamEncoder implements StreamEncoder {
-  private readonly context: ResponseContext;
   private readonly candidates = new Map<number, CandidateWriter>();
   private readonly hides: boolean;
   /** Whether texts wait for their end, since only the whole says what was picked. */
@@ -54,8 +53,7 @@ export class GenerateStreamEncoder implements StreamEncoder {
   private textEnd = "";
   private ended = false;
 
-  constructor(context: ResponseContext = {}) {
-    this.context = context;
+  constructor(private readonly context: ResponseContext = {}) {
     this.hides = hidesThoughts(context);
     this.picks = picksText(context);
     this.name({ id: "", model: "" });
@@ -163,7 +161,6 @@ class CandidateWriter {
   /** The text of a client that wants what it says was picked. */
   picked = "";
   private readonly writer: PartWriter;
-  private readonly hides: boolean;
   private readonly calls = new Map<number, OpenCall>();
   private readonly thoughts = new Map<number, OpenThought>();
   private annotations: Annotation[] = [];
@@ -172,8 +169,7 @@ class CandidateWriter {
   private hasThought = false;
   private hasCalls = false;
 
-  constructor(hides: boolean) {
-    this.hides = hides;
+  constructor(private readonly hides: boolean) {
     this.writer = new PartWriter(hides);
   }
 

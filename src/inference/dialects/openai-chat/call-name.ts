@@ -3,13 +3,10 @@ export type ToolNames = () => Iterable<string>;
 
 /** Knows the names of a request's tools; asked for them once, by the first call of a stream. */
 export class DeclaredNames {
-  private readonly namesOf: ToolNames | undefined;
   private known: ReadonlySet<string> | undefined;
 
   /** `namesOf` is undefined where the request is not known. */
-  constructor(namesOf: ToolNames | undefined) {
-    this.namesOf = namesOf;
-  }
+  constructor(private readonly namesOf: ToolNames | undefined) {}
 
   /** Returns whether the text may be the beginning of a tool's name, and not all of it. */
   mayGoOn(text: string): boolean {
@@ -29,11 +26,8 @@ export class CallName {
   text = "";
   /** Whether nothing can follow; later pieces repeat the name. */
   isWhole = false;
-  private readonly declared: DeclaredNames;
 
-  constructor(declared: DeclaredNames) {
-    this.declared = declared;
-  }
+  constructor(private readonly declared: DeclaredNames) {}
 
   /**
    * Adds what a piece of the call says of its name. It is whole when the arguments begin, when a

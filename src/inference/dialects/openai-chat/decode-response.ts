@@ -276,11 +276,9 @@ interface CallSurroundings {
  */
 export class ToolCallStream {
   private readonly calls: CallState[] = [];
-  private readonly surroundings: CallSurroundings;
   private readonly declared: DeclaredNames;
 
-  constructor(surroundings: CallSurroundings) {
-    this.surroundings = surroundings;
+  constructor(private readonly surroundings: CallSurroundings) {
     this.declared = new DeclaredNames(surroundings.context.toolNames);
   }
 

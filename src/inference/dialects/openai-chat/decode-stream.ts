@@ -43,15 +43,12 @@ export class ChatStreamDecoder implements StreamDecoder {
   chunk: JsonObject | undefined;
   /** The latest service tier: not every server repeats it beside the usage. */
   private tier: string | undefined;
-  private readonly context: DecodeContext;
   private readonly choices = new Map<number, ChoiceStream>();
   private responseId = "";
   private started = false;
   private ended = false;
 
-  constructor(context: DecodeContext = {}) {
-    this.context = context;
-  }
+  constructor(private readonly context: DecodeContext = {}) {}
 
   decode(event: { event?: string; data: string }): StreamPart[] {
     this.chunk = undefined;
@@ -160,7 +157,6 @@ export class ChatStreamDecoder implements StreamDecoder {
 class ChoiceStream {
   /** Whether the choice's `finish` was emitted; later deltas are heartbeats. */
   finished = false;
-  private readonly index: number;
   private itemCount = 0;
   private text: ItemPlace | undefined;
   private lastText: ItemPlace | undefined;
@@ -169,8 +165,10 @@ class ChoiceStream {
   private readonly reasoning: ReasoningStream;
   private readonly calls: ToolCallStream;
 
-  constructor(index: number, surroundings: { responseId: () => string; context: DecodeContext }) {
-    this.index = index;
+  constructor(
+    private readonly index: number,
+    surroundings: { responseId: () => string; context: DecodeContext },
+  ) {
     this.reasoning = new ReasoningStream(this.nextPlace, surroundings.context);
     this.calls = new ToolCallStream({ nextPlace: this.nextPlace, ...surroundings });
   }
@@ -326,11 +324,12 @@ interface OpenThought {
 class ReasoningStream {
   private source: TextSource | undefined;
   private open: OpenThought | undefined;
-  private readonly nextPlace: () => ItemPlace;
   private readonly readSeal: SealReader;
 
-  constructor(nextPlace: () => ItemPlace, context: DecodeContext) {
-    this.nextPlace = nextPlace;
+  constructor(
+    private readonly nextPlace: () => ItemPlace,
+    context: DecodeContext,
+  ) {
     this.readSeal = sealsOf(context.providerId);
   }
 

@@ -36,14 +36,12 @@ const doneFrame = "data: [DONE]\n\n";
  * and the gateway's own facts on a chunk without choices, then `[DONE]`. Nothing follows an error.
  */
 export class ChatStreamEncoder implements StreamEncoder {
-  private readonly context: ResponseContext;
   private readonly choices = new Map<number, ChoiceEncoder>();
   private head = "";
   private usage: MeteredUsage | undefined;
   private ended = false;
 
-  constructor(context: ResponseContext = {}) {
-    this.context = context;
+  constructor(private readonly context: ResponseContext = {}) {
     this.setHead({ type: "response-start", id: "", model: "", createdAtSeconds: 0 });
   }
 
@@ -135,7 +133,6 @@ interface OpenCall {
  * usually one.
  */
 class ChoiceEncoder {
-  private readonly index: number;
   private readonly legacyFunctions: boolean;
   private readonly hidesReasoning: boolean;
   private readonly calls = new Map<number, OpenCall>();
@@ -154,8 +151,10 @@ class ChoiceEncoder {
   private hasRefusal = false;
   private finished = false;
 
-  constructor(index: number, { request }: ResponseContext) {
-    this.index = index;
+  constructor(
+    private readonly index: number,
+    { request }: ResponseContext,
+  ) {
     this.legacyFunctions = request?.legacyFunctions === true;
     this.hidesReasoning = request?.reasoning?.exclude === true;
   }

@@ -181,11 +181,7 @@ interface KnownItem {
 
 /** Items that only their own dialect has, which are emitted once they are complete. */
 class OpaqueStream implements ItemStream {
-  private readonly surroundings: StreamSurroundings;
-
-  constructor(surroundings: StreamSurroundings) {
-    this.surroundings = surroundings;
-  }
+  constructor(private readonly surroundings: StreamSurroundings) {}
 
   read(): StreamPart[] {
     return [];

@@ -47,7 +47,6 @@ export const idBaseOf = (id: string): string =>
  * have no gaps, and every id is the same from its first event to its last.
  */
 export class ResponsesStreamEncoder implements StreamEncoder {
-  private readonly context: ResponseContext;
   private readonly builder: OutputBuilder;
   private frames: string[] = [];
   private sequenceNumber = 0;
@@ -55,8 +54,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   private usage: MeteredUsage | undefined;
   private ended = false;
 
-  constructor(context: ResponseContext = {}) {
-    this.context = context;
+  constructor(private readonly context: ResponseContext = {}) {
     this.builder = new OutputBuilder({
       emit: this.emit,
       idBase: () => idBaseOf(this.id),
@@ -177,10 +175,11 @@ type OutputPart = Exclude<Extract<StreamPart, { choiceIndex: number }>, { type: 
 
 /** An item that came complete. */
 class WholeItem implements ItemBuilder {
-  private readonly value: JsonObject;
-
-  constructor(value: JsonObject, { id, outputIndex, emit }: ItemHead, steps: string[] = []) {
-    this.value = value;
+  constructor(
+    private readonly value: JsonObject,
+    { id, outputIndex, emit }: ItemHead,
+    steps: string[] = [],
+  ) {
     emit?.("response.output_item.added", { output_index: outputIndex, item: value });
     for (const step of steps) emit?.(step, { output_index: outputIndex, item_id: id });
     emit?.("response.output_item.done", { output_index: outputIndex, item: value });

@@ -35,8 +35,6 @@ const nothing: JsonObject = {};
 
 /** The state that the steps of encoding one request share. */
 export class EncodeState {
-  readonly request: CanonicalRequest;
-  readonly options: EncodeRequestOptions;
   readonly deviations: DialectDeviations;
   /** The dialect that is encoded. */
   readonly dialect: DialectId;
@@ -46,9 +44,11 @@ export class EncodeState {
   private lossByField: Map<string, Loss> | undefined;
   private repaired: readonly Message[] | undefined;
 
-  constructor(request: CanonicalRequest, options: EncodeRequestOptions, dialect: EncodedDialect) {
-    this.request = request;
-    this.options = options;
+  constructor(
+    readonly request: CanonicalRequest,
+    readonly options: EncodeRequestOptions,
+    dialect: EncodedDialect,
+  ) {
     this.deviations = options.deviations ?? {};
     this.dialect = dialect.id;
     this.sameDialect = request.dialect === dialect.id;
@@ -170,14 +170,10 @@ export class EncodeState {
 
 /** A place in the canonical request that is being encoded, to which losses refer. */
 export class EncodePlace {
-  readonly state: EncodeState;
-  /** The path, such as `messages[2].content[1]`; empty for the request itself. */
-  readonly path: string;
-
-  constructor(state: EncodeState, path: string) {
-    this.state = state;
-    this.path = path;
-  }
+  constructor(
+    readonly state: EncodeState /** The path, such as `messages[2].content[1]`; empty for the request itself. */,
+    readonly path: string,
+  ) {}
 
   /** Returns a place within this one, such as `.content[1]`. */
   at(suffix: string): EncodePlace {

@@ -297,11 +297,7 @@ const hashedCharactersMax = 256 * 1024;
 
 /** The prompt of a chat-like request, as far as the choice of a provider depends on it. */
 export class CachedPrompt {
-  private readonly request: PromptRequest;
-
-  constructor(request: PromptRequest) {
-    this.request = request;
-  }
+  constructor(private readonly request: PromptRequest) {}
 
   /**
    * Returns a hash of the prefix that providers cache, where the request marks one, or `isCached`

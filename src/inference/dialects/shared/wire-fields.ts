@@ -59,14 +59,15 @@ const asBoolean = (value: unknown): boolean | undefined =>
  */
 export class RequestFields {
   readonly object: JsonObject;
-  readonly path: string;
 
-  constructor(value: unknown, path: string) {
+  constructor(
+    value: unknown,
+    readonly path: string,
+  ) {
     const object = asObject(value);
     if (object === undefined)
       throw badRequest(path === "" ? "body" : path, "must be a JSON object.");
     this.object = object;
-    this.path = path;
   }
 
   pathOf(key: string): string {

@@ -10,11 +10,11 @@ import {
 
 /** A provider's refusal or failure of a call about a batch or a file. */
 export class ProviderCallError extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
     super(message);
-    this.status = status;
   }
 }
 
@@ -41,14 +41,12 @@ const noJson = "#";
 
 /** Calls the API of one provider with the credential of its record. */
 export class ProviderApi {
-  private readonly provider: Provider;
-  private readonly upstream: UpstreamClient;
   private readonly headers: Readonly<Record<string, string>>;
   private readonly timeouts: UpstreamRequest["timeouts"];
 
   constructor(
-    provider: Provider,
-    upstream: UpstreamClient,
+    private readonly provider: Provider,
+    private readonly upstream: UpstreamClient,
     {
       headers = {},
       timeouts = batchTimeouts,
@@ -57,8 +55,6 @@ export class ProviderApi {
       timeouts?: UpstreamRequest["timeouts"];
     } = {},
   ) {
-    this.provider = provider;
-    this.upstream = upstream;
     this.headers = headers;
     this.timeouts = timeouts;
   }

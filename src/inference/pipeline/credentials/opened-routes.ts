@@ -20,17 +20,16 @@ interface OpenedKey {
  * are in memory only sealed.
  */
 export class OpenedRoutes {
-  private readonly options: {
-    providerKeys: ProviderKeys;
-    clock: Clock;
-    onError(error: unknown): void;
-  };
   private readonly keys = new Map<string, OpenedKey>();
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(options: OpenedRoutes["options"]) {
-    this.options = options;
-  }
+  constructor(
+    private readonly options: {
+      providerKeys: ProviderKeys;
+      clock: Clock;
+      onError(error: unknown): void;
+    },
+  ) {}
 
   /**
    * Returns the candidate with its key opened; undefined where the key cannot be opened, which is

@@ -17,15 +17,12 @@ const sealPattern =
 export class SealMemory {
   /** Whether any was refused at all, which nearly no request has to look up. */
   isUsed = false;
-  private readonly clock: Clock;
   /** When the latest refusal of an account is forgotten, the oldest first. */
   private readonly accounts = new Map<string, number>();
   /** When each refused seal is forgotten, the oldest first. */
   private readonly seals = new Map<string, number>();
 
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /** Notes seals that a candidate's account has refused. */
   note(candidate: Candidate, seals: readonly string[]): void {

@@ -99,14 +99,12 @@ class HoldSearch {
   isOver = false;
   /** The refusal, which rejects; undefined where a hold was taken or the refusal was thrown. */
   refusal: Promise<void> | undefined;
-  private readonly execution: Execution;
   private policy = 0;
   /** Why the policy before the present one held nothing; undefined for the first. */
   private previous: Refused | undefined;
   private tried: HoldTry;
 
-  constructor(execution: Execution) {
-    this.execution = execution;
+  constructor(private readonly execution: Execution) {
     this.tried = this.nextTry();
   }
 
@@ -235,17 +233,15 @@ class CountedCall {
   readonly customer: SentCall["customer"];
   readonly metadata: SentCall["metadata"];
   readonly atMs: number;
-  private readonly candidates: readonly Candidate[];
 
   constructor(
     { caller, customer, metadata, generationId }: SentCall,
-    candidates: readonly Candidate[],
+    private readonly candidates: readonly Candidate[],
   ) {
     this.caller = caller;
     this.customer = customer;
     this.metadata = metadata;
     this.atMs = timeOfId(generationId);
-    this.candidates = candidates;
   }
 
   get models(): string[] {

@@ -85,16 +85,13 @@ const usesMax = 10_000;
  * contents each time.
  */
 export class ProviderFiles {
-  private readonly parts: ProviderFileParts;
   /** Files that were sent inline, by place, in the order of their use. */
   private readonly uses = new Set<string>();
   private readonly restingUntilMs = new Map<string, number>();
   private sweeping: Promise<void> | undefined;
   private isStopping = false;
 
-  constructor(parts: ProviderFileParts) {
-    this.parts = parts;
-  }
+  constructor(private readonly parts: ProviderFileParts) {}
 
   /** Returns the API for files of a provider; undefined where it has none. */
   apiOf(provider: Provider): ProviderFileApi | undefined {

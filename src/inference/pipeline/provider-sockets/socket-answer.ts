@@ -32,7 +32,6 @@ interface Reader {
 export class SocketAnswer implements UpstreamResponse, Abortable {
   readonly status = 200;
   readonly headers = { "content-type": "text/event-stream" };
-  private readonly options: AnswerOptions;
   private readonly beginning = Promise.withResolvers<boolean>();
   private readonly total: ReturnType<typeof setTimeout>;
   private silence: ReturnType<typeof setTimeout>;
@@ -44,8 +43,7 @@ export class SocketAnswer implements UpstreamResponse, Abortable {
   private failure: UpstreamFailure | undefined;
   private reader: Reader | undefined;
 
-  constructor(options: AnswerOptions) {
-    this.options = options;
+  constructor(private readonly options: AnswerOptions) {
     const { firstTokenMs, totalMs } = options.timeouts;
     this.silence = setTimeout(() => this.fail("first_token_timeout"), firstTokenMs);
     this.total = setTimeout(() => this.fail("total_timeout"), totalMs);

@@ -253,11 +253,8 @@ class FormScan {
   textEnd = 0;
   bodyEnd = 0;
   text = "";
-  private readonly came: Around;
 
-  constructor(came: Around) {
-    this.came = came;
-  }
+  constructor(private readonly came: Around) {}
 
   /** Begins with a text. */
   begin({ text, position }: Pick<EventText, "text" | "position">): void {

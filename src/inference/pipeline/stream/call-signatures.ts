@@ -87,13 +87,10 @@ function put<Value>(
 }
 
 class SignaturesOfWorkspace implements WorkspaceSignatures {
-  private readonly all: CallSignatures;
-  private readonly workspaceId: string;
-
-  constructor(all: CallSignatures, workspaceId: string) {
-    this.all = all;
-    this.workspaceId = workspaceId;
-  }
+  constructor(
+    private readonly all: CallSignatures,
+    private readonly workspaceId: string,
+  ) {}
 
   keep(callId: string, signature: CallSignature): void {
     this.all.keep(`${this.workspaceId} ${callId}`, signature);
@@ -156,15 +153,16 @@ export function withSignatures(
  */
 class LateSeals {
   private readonly keys = new TurnKeys();
-  private readonly signatures: WorkspaceSignatures;
   private text = "";
   private lastOther = -1;
   private endsInText = false;
   private late: ResponseAssembler | undefined;
 
-  constructor(messages: readonly Message[], signatures: WorkspaceSignatures) {
+  constructor(
+    messages: readonly Message[],
+    private readonly signatures: WorkspaceSignatures,
+  ) {
     for (const message of messages) this.keys.add(message);
-    this.signatures = signatures;
   }
 
   observe(part: StreamPart): void {

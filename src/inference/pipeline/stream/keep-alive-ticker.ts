@@ -17,12 +17,9 @@ interface PingedWait extends Passing {
  */
 export class KeepAliveTicker {
   private readonly waits = new PassingSet<PingedWait>();
-  private readonly nowMs: () => number;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(nowMs: () => number) {
-    this.nowMs = nowMs;
-  }
+  constructor(private readonly nowMs: () => number) {}
 
   /** Creates a wait for one stream, in which the client is sent this ping where frames are late. */
   newWait<Given extends Frames = string>(pingFrame: string): FrameWait<Given> {

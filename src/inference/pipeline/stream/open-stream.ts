@@ -171,7 +171,6 @@ export interface SentStream extends AdaptedRequest {
 
 /** The state of a stream from its head until it is settled. */
 class OpenedStream {
-  private readonly execution: Execution;
   private readonly sent: Omit<SentStream, "adapter">;
   /** The parts of the request that the upstream was not sent. */
   private readonly losses: readonly Loss[];
@@ -187,8 +186,11 @@ class OpenedStream {
   private isCharged = false;
 
   /** `bytesType` is the media type of an answer of bytes. */
-  constructor(execution: Execution, { adapter, ...sent }: SentStream, bytesType?: string) {
-    this.execution = execution;
+  constructor(
+    private readonly execution: Execution,
+    { adapter, ...sent }: SentStream,
+    bytesType?: string,
+  ) {
     this.sent = sent;
     this.losses = adapter.losses;
     this.attempt = attemptRecord(sent.candidate, {

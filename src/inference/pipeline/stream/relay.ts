@@ -24,16 +24,15 @@ interface Said {
  */
 export class Relay implements StreamRelay {
   ended = false;
-  private readonly reader: AnswerReader;
-  private readonly writer: StreamWriter;
   private readonly alike = new AlikeTexts<Said>(isSamePlace);
   private readonly search: RunSearch;
   /** The base64 of the stream's pictures and sound; absent where its bytes are not kept. */
   readonly aside: BytesAside | undefined;
 
-  constructor(reader: AnswerReader, writer: StreamWriter) {
-    this.reader = reader;
-    this.writer = writer;
+  constructor(
+    private readonly reader: AnswerReader,
+    private readonly writer: StreamWriter,
+  ) {
     this.search = { keepsText: reader.keepsTexts };
     this.aside = writer.writeText === undefined ? new BytesAside() : undefined;
   }

@@ -22,7 +22,6 @@ interface RelayedBytesOptions {
  * settles exactly once, however it ends. The client gets the last bytes only once they are charged.
  */
 export class RelayedBytes {
-  private readonly options: RelayedBytesOptions;
   private first: Uint8Array | undefined;
   private isOver = false;
   private hasEnded = false;
@@ -30,9 +29,7 @@ export class RelayedBytes {
   settled: Settled | undefined;
   private settlement: Promise<Settled> | undefined;
 
-  constructor(options: RelayedBytesOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: RelayedBytesOptions) {}
 
   get type(): string {
     return this.options.decoder.type;

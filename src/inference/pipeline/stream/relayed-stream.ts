@@ -27,7 +27,6 @@ const openingCharactersMax = 4 * 1024 * 1024;
  * stream ends.
  */
 export class RelayedStream implements FrameSource {
-  private readonly options: RelayedStreamOptions;
   private readonly reader: EventReader;
   private readonly relay: StreamRelay;
   private pending = "";
@@ -50,8 +49,10 @@ export class RelayedStream implements FrameSource {
   private readonly closing = Promise.withResolvers<void>();
 
   /** `relayWith` builds the relay between the two dialects. */
-  constructor(options: RelayedStreamOptions, relayWith: (services: RelayServices) => StreamRelay) {
-    this.options = options;
+  constructor(
+    private readonly options: RelayedStreamOptions,
+    relayWith: (services: RelayServices) => StreamRelay,
+  ) {
     this.relay = relayWith({
       settle: () => this.settleOnce("completed"),
       metadataText: () => this.metadataText(),

@@ -29,10 +29,8 @@ interface TranslatedWriterOptions extends RelayOptions {
  */
 export class TranslatedWriter implements StreamWriter {
   readonly pingFrame: string;
-  private readonly options: TranslatedWriterOptions;
 
-  constructor(options: TranslatedWriterOptions) {
-    this.options = options;
+  constructor(private readonly options: TranslatedWriterOptions) {
     this.pingFrame = options.pingFrame;
   }
 

@@ -24,15 +24,16 @@ export interface OutageNews {
  */
 export class HealthWindows {
   private readonly providers = new Map<string, ProviderWindows>();
-  private readonly clock: Clock;
   private pairs = 0;
   private moments = 0;
   private announce: ((news: OutageNews) => void) | undefined;
   /** Returns the most severe state of a provider, as the health service reports it. */
   readonly stateOf: StateLookup;
 
-  constructor(clock: Clock, stateOf: StateLookup = () => undefined) {
-    this.clock = clock;
+  constructor(
+    private readonly clock: Clock,
+    stateOf: StateLookup = () => undefined,
+  ) {
     this.stateOf = stateOf;
   }
 
@@ -168,13 +169,14 @@ export interface ErrorRate {
  * once, however many of its routes a plan looks at.
  */
 class HealthMoment {
-  private readonly stateLookup: StateLookup;
   private readonly number: number;
   private readonly nowMs: number;
 
   /** `number` has to differ from that of every earlier moment. */
-  constructor(stateLookup: StateLookup, { number, nowMs }: { number: number; nowMs: number }) {
-    this.stateLookup = stateLookup;
+  constructor(
+    private readonly stateLookup: StateLookup,
+    { number, nowMs }: { number: number; nowMs: number },
+  ) {
     this.number = number;
     this.nowMs = nowMs;
   }
@@ -294,15 +296,16 @@ interface Seen {
 
 /** All that is remembered of a provider. */
 class ProviderWindows {
-  readonly id: string;
   readonly own = new RecentWindow();
   readonly retries: RetryBudget;
   readonly models = new Map<string, RecentWindow>();
   /** Kept here because a map in each plan would look every provider up by its id again. */
   readonly seen: Seen = { moment: 0, state: undefined, failedLately: false, hasOutage: false };
 
-  constructor(id: string, nowMs: number) {
-    this.id = id;
+  constructor(
+    readonly id: string,
+    nowMs: number,
+  ) {
     this.retries = new RetryBudget(nowMs);
   }
 }

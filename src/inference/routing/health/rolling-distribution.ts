@@ -27,7 +27,6 @@ const countMax = 0xffff;
  * traffic: a histogram for each slice of time, and their running sum.
  */
 export class RollingDistribution {
-  private readonly smallest: number;
   private readonly sliceCounts = new Uint16Array(slices * buckets);
   private readonly counts = new Uint32Array(buckets);
   private readonly groupCounts = new Uint32Array(buckets / groupSize);
@@ -35,9 +34,7 @@ export class RollingDistribution {
   private slice = 0;
 
   /** Values below `smallest` count as `smallest`. */
-  constructor(smallest: number) {
-    this.smallest = smallest;
-  }
+  constructor(private readonly smallest: number) {}
 
   record(value: number, nowMs: number): void {
     this.advance(nowMs);

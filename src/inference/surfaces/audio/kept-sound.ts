@@ -7,14 +7,15 @@ import { wavHead } from "./speech-bytes.ts";
 /** Keeps the sound of an answer in the form of sound within messages. */
 export class KeptSound implements AnswerKeeper {
   readonly isEvents = false;
-  private readonly type: string;
   private readonly room: MediaRoom;
   private readonly pieces: Uint8Array[] = [];
   private bytes = 0;
   private keptBytes = 0;
 
-  constructor(type: string, bytesMax: number) {
-    this.type = type;
+  constructor(
+    private readonly type: string,
+    bytesMax: number,
+  ) {
     this.room = new MediaRoom(bytesMax);
   }
 

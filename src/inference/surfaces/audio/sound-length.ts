@@ -101,13 +101,11 @@ const readsOf = (size: number): number => Math.min(400_000, 2_000 + size / 256);
 class StoredTokenizer {
   position = 0;
   private reads = 0;
-  readonly fileInfo: { path: string; mimeType?: string; size: number };
-  private readonly content: StoredContent;
 
-  constructor(content: StoredContent, fileInfo: StoredTokenizer["fileInfo"]) {
-    this.content = content;
-    this.fileInfo = fileInfo;
-  }
+  constructor(
+    private readonly content: StoredContent,
+    readonly fileInfo: { path: string; mimeType?: string; size: number },
+  ) {}
 
   supportsRandomAccess(): boolean {
     return true;

@@ -38,13 +38,11 @@ abstract class SpeechDecoder implements BytesDecoder {
   abstract readonly type: string;
   protected pcmBytes = 0;
   protected tokens: { input: number; output: number } | undefined;
-  protected readonly request: SpeechRequest;
-  private readonly counts: SpeechMetering;
 
-  constructor(request: SpeechRequest, counts: SpeechMetering) {
-    this.request = request;
-    this.counts = counts;
-  }
+  constructor(
+    protected readonly request: SpeechRequest,
+    private readonly counts: SpeechMetering,
+  ) {}
 
   abstract push(piece: Uint8Array): Uint8Array;
   abstract end(): Uint8Array;

@@ -92,14 +92,11 @@ export function exceptionOf(event: JsonObject): BedrockEvent {
 
 /** Turns the events of one Messages stream into those of Converse. */
 export class ConverseShaper implements BedrockShaper {
-  private readonly latencyMs: () => number;
   private usage: JsonObject = {};
   private stopReason: JsonValue | undefined;
 
   /** `latencyMs` returns the milliseconds since the request came. */
-  constructor(latencyMs: () => number) {
-    this.latencyMs = latencyMs;
-  }
+  constructor(private readonly latencyMs: () => number) {}
 
   events(event: JsonObject): BedrockEvent[] {
     const contentBlockIndex = event.index;

@@ -50,14 +50,11 @@ export function invokedMessages(body: JsonObject, place: InvokedPlace): InvokedM
  * chunk of bytes, and the last one has Amazon's own counts.
  */
 export class InvokeShaper implements BedrockShaper {
-  private readonly latencyMs: () => number;
   private usage: JsonObject = {};
   private firstByteMs: number | undefined;
 
   /** `latencyMs` returns the milliseconds since the request came. */
-  constructor(latencyMs: () => number) {
-    this.latencyMs = latencyMs;
-  }
+  constructor(private readonly latencyMs: () => number) {}
 
   events(event: JsonObject): BedrockEvent[] {
     if (event.type === "error") return [exceptionOf(event)];

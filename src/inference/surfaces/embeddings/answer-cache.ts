@@ -35,14 +35,14 @@ type IsShared = (error: unknown) => boolean;
  * any gateway.
  */
 export class AnswerCache {
-  private readonly store: AnswerStore;
-  private readonly isShared: IsShared;
   private readonly turns: AnswerTurns | undefined;
   private readonly underWay = new Map<string, Promise<KeptAnswer>>();
 
-  constructor(store: AnswerStore, isShared: IsShared, turns?: AnswerTurns) {
-    this.store = store;
-    this.isShared = isShared;
+  constructor(
+    private readonly store: AnswerStore,
+    private readonly isShared: IsShared,
+    turns?: AnswerTurns,
+  ) {
     this.turns = turns;
   }
 

@@ -126,13 +126,12 @@ class EmbeddingAnswer implements WholeAnswer {
   readonly outputCharacters = 0;
   readonly hasContent = true;
   readonly spentOnReasoning = false;
-  private readonly request: EmbeddingRequest;
-  private readonly parts: readonly EmbeddingPart[];
   private dataText: string | undefined;
 
-  constructor(request: EmbeddingRequest, parts: readonly EmbeddingPart[]) {
-    this.request = request;
-    this.parts = parts;
+  constructor(
+    private readonly request: EmbeddingRequest,
+    private readonly parts: readonly EmbeddingPart[],
+  ) {
     this.metered = sumUsage(parts.map(({ metered }) => metered));
     this.upstreamId = parts[0]?.id ?? null;
   }

@@ -135,9 +135,7 @@ export class ImageRelay implements StreamRelay {
   readonly finishReason = null;
   readonly upstreamId = null;
   readonly pingFrame = ": ping\n\n";
-  private readonly options: RelayOptions;
   private readonly request: ImageRequest;
-  private readonly metering: PictureMetering & { nowSeconds(): number };
   private readonly made: MeteredUsage[] = [];
   /** A finished picture that may be the last one. */
   private waiting: Fields | undefined;
@@ -147,10 +145,11 @@ export class ImageRelay implements StreamRelay {
   /** Whether the provider has said that it finishes no picture. */
   private hasFailed = false;
 
-  constructor(options: RelayOptions, metering: PictureMetering & { nowSeconds(): number }) {
-    this.options = options;
+  constructor(
+    private readonly options: RelayOptions,
+    private readonly metering: PictureMetering & { nowSeconds(): number },
+  ) {
     this.request = metering.request;
-    this.metering = metering;
   }
 
   get finished(): boolean {

@@ -28,12 +28,11 @@ export class ImagesAnswer implements WholeAnswer {
   readonly spentOnReasoning = false;
   /** The pictures, whose form may be changed before they are rendered. */
   pictures: readonly MadePicture[];
-  readonly request: ImageRequest;
   private readonly createdAtSeconds: number;
   private readonly parts: readonly ReadPictures[];
 
   constructor(
-    request: ImageRequest,
+    readonly request: ImageRequest,
     {
       parts,
       metering,
@@ -45,7 +44,6 @@ export class ImagesAnswer implements WholeAnswer {
     },
   ) {
     this.createdAtSeconds = parts[0]?.createdAtSeconds ?? nowSeconds();
-    this.request = request;
     this.parts = parts;
     this.pictures = parts.flatMap(({ pictures }) => pictures);
     const metered = parts.map((part) => meteredPictures(part, metering));

@@ -13,10 +13,8 @@ export class WindowedBytes {
   private window: Buffer = Buffer.alloc(0);
   private start = 0;
   private loads = 0;
-  private readonly content: StoredContent;
 
-  constructor(content: StoredContent) {
-    this.content = content;
+  constructor(private readonly content: StoredContent) {
     this.size = content.size;
   }
 

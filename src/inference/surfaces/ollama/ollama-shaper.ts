@@ -46,16 +46,13 @@ const doneReasons: Readonly<Record<string, string>> = { length: "length" };
 export class OllamaShaper {
   /** Clients read every line as JSON, so that there is no sign of life. */
   readonly pingFrame = "";
-  private readonly answer: OllamaAnswer;
   private readonly calls = new Map<number, Call>();
   private firstMs: number | undefined;
   private finish: string | undefined;
   private usage: JsonObject = {};
   private cost: JsonObject = {};
 
-  constructor(answer: OllamaAnswer) {
-    this.answer = answer;
-  }
+  constructor(private readonly answer: OllamaAnswer) {}
 
   /** Returns the whole answer of a chat completion. */
   whole(completion: JsonObject): JsonObject {

@@ -8,11 +8,7 @@ const soundFrame =
 
 /** A provider that speaks the beta of OpenAI's Realtime API, in the events of GA. */
 export class BetaUpstream implements RealtimeUpstream {
-  private readonly socket: RealtimeUpstream;
-
-  constructor(socket: RealtimeUpstream) {
-    this.socket = socket;
-  }
+  constructor(private readonly socket: RealtimeUpstream) {}
 
   listen({ received, closed }: RealtimeUpstreamEvents): void {
     this.socket.listen({

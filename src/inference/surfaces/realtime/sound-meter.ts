@@ -48,7 +48,6 @@ export const planSound = (options: SoundMeterOptions): Promise<RealtimeTurn> =>
 export class SoundMeter {
   /** The provider and the model that serve. */
   readonly candidate: Candidate;
-  private readonly options: SoundMeterOptions;
   private turn: RealtimeTurn | undefined;
   private work: Promise<unknown> = Promise.resolve();
   /** Milliseconds that were sent since the beginning, and up to which they were charged. */
@@ -65,10 +64,9 @@ export class SoundMeter {
 
   /** Begins to count on a planned turn (`planSound`), which a candidate serves. */
   constructor(
-    options: SoundMeterOptions,
+    private readonly options: SoundMeterOptions,
     { turn, candidate }: { turn: RealtimeTurn; candidate: Candidate },
   ) {
-    this.options = options;
     this.turn = turn;
     this.candidate = candidate;
   }

@@ -21,14 +21,12 @@ export interface AwsCredential {
  * (2026-11).
  */
 export class AwsSigner implements RequestSigner {
-  private readonly clock: Clock;
-  private readonly credential: AwsCredential;
   private signer: Promise<SignatureV4> | undefined;
 
-  constructor(credential: AwsCredential, clock: Clock) {
-    this.credential = credential;
-    this.clock = clock;
-  }
+  constructor(
+    private readonly credential: AwsCredential,
+    private readonly clock: Clock,
+  ) {}
 
   async headersFor({
     method,

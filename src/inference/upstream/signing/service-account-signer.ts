@@ -32,14 +32,11 @@ const safetyMs = 10_000;
  * for the same one.
  */
 export class ServiceAccountSigner implements RequestSigner {
-  private readonly options: ServiceAccountOptions;
   private key: Promise<SigningKey> | undefined;
   private token: AccessToken | undefined;
   private renewal: Promise<AccessToken> | undefined;
 
-  constructor(options: ServiceAccountOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: ServiceAccountOptions) {}
 
   headersFor(): Promise<Record<string, string>> | Record<string, string> {
     const { token } = this;

@@ -45,12 +45,10 @@ type AskServer = (
 
 /** The prompts and resources of upstream servers, as one request of an agent may see them. */
 class AgentContents {
-  private readonly parts: ContentParts;
   /** The servers that the request may use as a whole. */
   private readonly usable: readonly ReadServer[];
 
-  constructor(parts: ContentParts) {
-    this.parts = parts;
+  constructor(private readonly parts: ContentParts) {
     const { servers, limits } = parts.request;
     this.usable = servers.filter(({ server }) => mayUseWhole(server, limits));
   }

@@ -47,15 +47,12 @@ const isSame = (left: unknown, right: unknown): boolean =>
 export class AgentStreams {
   /** Called with the owner of each new stream. */
   onAdded: ((owner: StreamOwner) => void) | undefined;
-  private readonly options: AgentStreamsOptions;
   private readonly open = new Set<OpenStream>();
   private readonly changed = new Map<string, { place: ServerPlace; kind: ListKind }>();
   private sending: ReturnType<typeof setTimeout> | undefined;
   private isEnding = false;
 
-  constructor(options: AgentStreamsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: AgentStreamsOptions) {}
 
   /** Whether the gateway is about to end, so that no stream is opened any more. */
   get ending(): boolean {

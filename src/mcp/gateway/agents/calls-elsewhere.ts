@@ -42,14 +42,15 @@ interface Waiting {
  * one that asked by the channel that they share.
  */
 export class CallsElsewhere {
-  private readonly channel: ListChannel;
   /** Answers of agents that wait here. */
   private readonly waiting = new Map<string, Waiting>();
   /** Calls of this gateway that go on for agents of others. */
   private readonly going = new Map<string, () => void>();
 
-  constructor(channel: ListChannel, goOn: GoOn) {
-    this.channel = channel;
+  constructor(
+    private readonly channel: ListChannel,
+    goOn: GoOn,
+  ) {
     channel.on(channelName, (text) => this.hear(JSON.parse(text) as Message, goOn));
   }
 

@@ -23,9 +23,6 @@ interface OpenQuestion {
 
 /** A call in progress, whose server may ask the client for something. */
 export class HeldCall<Outcome> {
-  readonly owner: string;
-  /** Renders its outcome for the agent that made it. Throws the protocol's error of a failed call. */
-  readonly render: (outcome: Outcome) => Rendered;
   readonly state = crypto.randomUUID();
   readonly controller = new AbortController();
   heard: Heard | undefined;
@@ -34,10 +31,10 @@ export class HeldCall<Outcome> {
   private asked = Promise.withResolvers<void>();
   private count = 0;
 
-  constructor(owner: string, render: (outcome: Outcome) => Rendered) {
-    this.owner = owner;
-    this.render = render;
-  }
+  constructor(
+    readonly owner: string /** Renders its outcome for the agent that made it. Throws the protocol's error of a failed call. */,
+    readonly render: (outcome: Outcome) => Rendered,
+  ) {}
 
   /** Begins the call, unless it has begun. */
   begin(run: (call: HeldCall<Outcome>) => Promise<Outcome>): void {

@@ -12,12 +12,10 @@ const heldMax = 1_000;
  * credential that began it, and is found by a random state once for each answer.
  */
 export class HeldCalls<Outcome> {
-  private readonly clock: Pick<Clock, "monotonicMs">;
   private readonly held = new Map<string, { call: HeldCall<Outcome>; untilMs: number }>();
   private readonly sweeping: ReturnType<typeof setInterval>;
 
-  constructor(clock: Pick<Clock, "monotonicMs">) {
-    this.clock = clock;
+  constructor(private readonly clock: Pick<Clock, "monotonicMs">) {
     this.sweeping = setInterval(() => this.sweep(), 15_000);
     this.sweeping.unref();
   }

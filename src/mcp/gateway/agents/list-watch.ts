@@ -24,11 +24,9 @@ interface ListWatchOptions {
  * asked.
  */
 export class ListWatch {
-  private readonly options: ListWatchOptions;
   private readonly looking: ReturnType<typeof setInterval>;
 
-  constructor(options: ListWatchOptions) {
-    this.options = options;
+  constructor(private readonly options: ListWatchOptions) {
     const { streams, onError } = options;
     streams.onAdded = (owner) => this.lookFor([owner]).catch(onError);
     this.looking = setInterval(() => {

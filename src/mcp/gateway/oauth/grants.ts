@@ -96,14 +96,11 @@ interface GrantsOptions {
  * OAuth client: it discovers the authorization server, registers itself, and refreshes.
  */
 export class Grants {
-  private readonly options: GrantsOptions;
   private readonly mutex = new KeyedMutex();
   /** The newest access tokens that servers have refused. */
   private readonly refused = new Set<string>();
 
-  constructor(options: GrantsOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: GrantsOptions) {}
 
   /** Returns whether a person has connected a server. */
   async isConnected(server: UpstreamServer, user: ServerUser): Promise<boolean> {

@@ -71,9 +71,6 @@ export function readPack(pack: Buffer, format: ObjectFormat, limits: PackLimits)
 }
 
 class PackReader {
-  private readonly pack: Buffer;
-  private readonly format: ObjectFormat;
-  private readonly limits: PackLimits;
   private readonly end: number;
   private at = 12;
   private bytes = 0;
@@ -81,10 +78,11 @@ class PackReader {
   private readonly byId: GitObjects = new Map();
   private deltas: Delta[] = [];
 
-  constructor(pack: Buffer, format: ObjectFormat, limits: PackLimits) {
-    this.pack = pack;
-    this.format = format;
-    this.limits = limits;
+  constructor(
+    private readonly pack: Buffer,
+    private readonly format: ObjectFormat,
+    private readonly limits: PackLimits,
+  ) {
     this.end = pack.length - idBytes[format];
   }
 

@@ -123,12 +123,9 @@ interface TreeEntry {
 const modes = { folder: "40000", link: "120000", repository: "160000" } as const;
 
 class FolderReader {
-  private readonly objects: GitObjects;
   private seen = 0;
 
-  constructor(objects: GitObjects) {
-    this.objects = objects;
-  }
+  constructor(private readonly objects: GitObjects) {}
 
   /** Returns the files of a skill's folder at a commit. */
   entries(commit: string, folder: string): FileEntry[] {

@@ -24,16 +24,13 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
  * take the time that the bounds are meant to save. Malformed text is left to the parser.
  */
 export class JsonScanner {
-  private readonly bounds: JsonBounds;
   private readonly counts: JsonBounds = { levels: 0, members: 0, entries: 0, numbers: 0 };
   /** Whether each open container is a list. */
   private readonly isList: boolean[] = [];
   private readonly strings = new StringEnds();
   private inString = false;
 
-  constructor(bounds: JsonBounds) {
-    this.bounds = bounds;
-  }
+  constructor(private readonly bounds: JsonBounds) {}
 
   /** Takes the next bytes. Returns the bound that they exceed, if any. */
   push(bytes: Uint8Array): PassedBound | undefined {

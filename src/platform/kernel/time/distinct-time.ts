@@ -2,12 +2,9 @@ import type { Clock } from "../clock.ts";
 
 /** Wall times that are all different, so that lists by age have a definite order. */
 export class DistinctTime {
-  private readonly clock: Clock;
   private newestMs = 0;
 
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   /** Returns the present time, or the first millisecond after the last one that was returned. */
   nextMs(): number {

@@ -8,14 +8,15 @@ import { DatabaseError, StorageUnavailableError } from "../storage-error.ts";
  */
 export class SessionLostError extends Error {
   override name = "SessionLostError";
-  readonly sent: boolean;
 
-  constructor(sent: boolean, options?: ErrorOptions) {
+  constructor(
+    readonly sent: boolean,
+    options?: ErrorOptions,
+  ) {
     super(
       sent ? "the session was lost before the answer came" : "the session is not open",
       options,
     );
-    this.sent = sent;
   }
 }
 

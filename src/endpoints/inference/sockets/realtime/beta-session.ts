@@ -25,11 +25,7 @@ export const betaLosses = "session.temperature";
 
 /** A session whose client speaks the beta of OpenAI's Realtime API. */
 export class BetaSession implements SocketSession {
-  private readonly session: RealtimeConnection | SoundConnection;
-
-  constructor(session: RealtimeConnection | SoundConnection) {
-    this.session = session;
-  }
+  constructor(private readonly session: RealtimeConnection | SoundConnection) {}
 
   opened(socket: SessionClient): void {
     this.session.opened({

@@ -3,17 +3,15 @@ const waitingMax = 16 * 1024 * 1024;
 
 /** Lets frames pass in order, and keeps them while one before them is being worked on. */
 export class FrameGate {
-  private readonly pass: (frame: string) => void;
-  private readonly overflow: () => void;
   private readonly waiting: string[] = [];
   private waitingCharacters = 0;
   private isShut = false;
 
   /** `overflow` is called where more waits than is kept. */
-  constructor(pass: (frame: string) => void, overflow: () => void) {
-    this.pass = pass;
-    this.overflow = overflow;
-  }
+  constructor(
+    private readonly pass: (frame: string) => void,
+    private readonly overflow: () => void,
+  ) {}
 
   /** Passes a frame on, now or when the work before it is done. */
   push(frame: string): void {

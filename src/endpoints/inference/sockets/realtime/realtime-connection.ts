@@ -92,7 +92,6 @@ interface Active extends ResponseSound {
  * response. Its socket is closed with 1008 when the next response cannot be held.
  */
 export class RealtimeConnection implements SocketSession {
-  private readonly options: RealtimeOptions;
   private readonly gate: FrameGate;
   private readonly transcriber: Transcriber;
   private socket: SessionClient | undefined;
@@ -116,8 +115,7 @@ export class RealtimeConnection implements SocketSession {
   private isClosed = false;
   private isProviderGone = false;
 
-  constructor(options: RealtimeOptions) {
-    this.options = options;
+  constructor(private readonly options: RealtimeOptions) {
     this.next = options.turn;
     this.cap = options.cap;
     const { id: providerId, name: providerName } = options.candidate.route.provider;

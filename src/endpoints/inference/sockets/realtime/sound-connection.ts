@@ -64,7 +64,6 @@ interface SoundOptions {
  * settings name a model.
  */
 export class SoundConnection implements SocketSession {
-  private readonly options: SoundOptions;
   private readonly gate: FrameGate;
   private socket: SessionClient | undefined;
   private provided: OpenedSound | undefined;
@@ -76,8 +75,7 @@ export class SoundConnection implements SocketSession {
   private isProviderGone = false;
   private earlySettings: RealtimeEvent | undefined;
 
-  constructor(options: SoundOptions) {
-    this.options = options;
+  constructor(private readonly options: SoundOptions) {
     this.model = options.model;
     this.gate = new FrameGate(
       (frame) => this.admit(frame),

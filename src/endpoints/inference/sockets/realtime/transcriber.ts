@@ -32,16 +32,13 @@ interface AdmittedUpdate {
  * The transcripts of what is said in a session, which are made and charged on a model of their own.
  */
 export class Transcriber {
-  private readonly options: TranscriberOptions;
   private meter: SoundMeter | undefined;
   private model: string | undefined;
   private upstreamModel: string | undefined;
   private readonly ended: Promise<void>[] = [];
   private isOver = false;
 
-  constructor(options: TranscriberOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: TranscriberOptions) {}
 
   /**
    * Admits a `session.update` with a setting for transcripts: checks its model as that of a request,

@@ -35,15 +35,13 @@ const shownCalls = (made: readonly MadeCall[]) =>
 
 /** One answer in the chat dialect whose model calls the gateway's tools between its rounds. */
 export class ChatTurn {
-  private readonly rounds: DialogueRounds;
-  private readonly turns: HiddenTurns;
   private readonly hidden: Wire[] = [];
   private readonly texts: string[] = [];
 
-  constructor(rounds: DialogueRounds, turns: HiddenTurns) {
-    this.rounds = rounds;
-    this.turns = turns;
-  }
+  constructor(
+    private readonly rounds: DialogueRounds,
+    private readonly turns: HiddenTurns,
+  ) {}
 
   /** Returns whether a call is left to the client. */
   isClients(name: string): boolean {

@@ -70,12 +70,9 @@ const mcpResult = ({ id, ran }: Pick<MadeCall, "id" | "ran">): Wire => ({
 
 /** One answer in Messages whose model calls the gateway's tools between its rounds. */
 export class MessagesTurn {
-  private readonly rounds: DialogueRounds;
   private readonly content: Wire[] = [];
 
-  constructor(rounds: DialogueRounds) {
-    this.rounds = rounds;
-  }
+  constructor(private readonly rounds: DialogueRounds) {}
 
   /** Returns a block as the client sees it. */
   shown(block: Wire): Wire {

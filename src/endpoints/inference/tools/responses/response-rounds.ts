@@ -79,7 +79,6 @@ export class ResponseRounds {
   readonly pages: FoundPage[] = [];
   /** The calls of the present round, by their `call_id`. */
   private roundCalls = new Map<string, RoundCall>();
-  private readonly options: ResponseRoundsOptions;
   private items: ResponseItem[] = [];
   private roundsAsked = 0;
   private callsMade = 0;
@@ -88,8 +87,7 @@ export class ResponseRounds {
   /** Where the items of the present round begin in the output. */
   private base = 0;
 
-  constructor(options: ResponseRoundsOptions) {
-    this.options = options;
+  constructor(private readonly options: ResponseRoundsOptions) {
     const { max_tool_calls: most } = options.call.body;
     this.callsMax = typeof most === "number" ? most : Number.POSITIVE_INFINITY;
   }

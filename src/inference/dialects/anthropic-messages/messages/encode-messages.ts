@@ -83,12 +83,13 @@ const closingTurn: Turn = {
  * wrote them.
  */
 class TurnEncoder {
-  private readonly state: EncodeState;
   private readonly turns: Turn[] = [];
   private index: number;
 
-  constructor(state: EncodeState, firstIndex: number) {
-    this.state = state;
+  constructor(
+    private readonly state: EncodeState,
+    firstIndex: number,
+  ) {
     this.index = firstIndex;
   }
 

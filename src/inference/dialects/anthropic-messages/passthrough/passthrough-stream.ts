@@ -30,7 +30,6 @@ interface KeptWriterOptions extends RelayOptions {
 export class KeptWriter implements StreamWriter {
   readonly pingFrame = pingFrame;
   finishReason: string | null = null;
-  private readonly options: KeptWriterOptions;
   private readonly late = new LateThoughts();
   /** Blocks that the client was sent the start of, and not the end. */
   private readonly openBlocks = new Set<number>();
@@ -43,9 +42,7 @@ export class KeptWriter implements StreamWriter {
   private costShown = false;
   private latest: ShownEvent | undefined;
 
-  constructor(options: KeptWriterOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: KeptWriterOptions) {}
 
   write(parts: readonly StreamPart[], sse?: SseEvent): string | Promise<string> {
     this.latest = undefined;

@@ -187,11 +187,8 @@ function resultParts(response: RequestFields): {
 /** Decodes the parts of a turn of the model, with the reasoning that their signatures carry. */
 class TurnDecoder {
   readonly parts: AssistantPart[] = [];
-  private readonly idOf: (call: RequestFields) => string;
 
-  constructor(idOf: (call: RequestFields) => string) {
-    this.idOf = idOf;
-  }
+  constructor(private readonly idOf: (call: RequestFields) => string) {}
 
   /** Adds the parts of a content of the turn. Returns the calls among them. */
   add(parts: readonly RequestFields[]): ToolCallPart[] {

@@ -67,15 +67,12 @@ interface HeldResult {
  * placed together.
  */
 class ConversationEncoder {
-  private readonly state: GeminiState;
   private readonly contents: { role: "user" | "model"; parts: JsonObject[] }[] = [];
   private openCalls: ToolCallPart[] = [];
   private readonly results = new Map<string, HeldResult>();
   private imageCount = 0;
 
-  constructor(state: GeminiState) {
-    this.state = state;
-  }
+  constructor(private readonly state: GeminiState) {}
 
   add(message: Message, place: GeminiPlace): void {
     if (message.role === "tool") {
@@ -209,15 +206,12 @@ function encodeModelTurn(message: AssistantMessage, place: GeminiPlace): JsonObj
 
 /** Attaches seals to the parts that they belong to, since Gemini has no part for a seal alone. */
 class TurnEncoder {
-  private readonly state: GeminiState;
   private readonly parts: Record<string, JsonValue | undefined>[] = [];
   /** A seal that waits for the part after it. */
   private seal: string | undefined;
   private hasCalls = false;
 
-  constructor(state: GeminiState) {
-    this.state = state;
-  }
+  constructor(private readonly state: GeminiState) {}
 
   add(
     part: AssistantPart,

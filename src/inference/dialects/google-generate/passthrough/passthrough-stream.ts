@@ -29,14 +29,11 @@ interface KeptWriterOptions extends RelayOptions {
 export class KeptWriter implements StreamWriter {
   readonly pingFrame = pingFrame;
   finishReason: string | null = null;
-  private readonly options: KeptWriterOptions;
   /** The text of a chunk that names an end, until another one or the end of the stream follows. */
   private held: string | undefined;
   private latest: ShownEvent | undefined;
 
-  constructor(options: KeptWriterOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: KeptWriterOptions) {}
 
   write(parts: readonly StreamPart[], event?: SseEvent): string {
     this.latest = undefined;

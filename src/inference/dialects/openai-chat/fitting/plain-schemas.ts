@@ -29,13 +29,10 @@ const chainMax = 8;
 
 /** Writes one schema, with its definitions where Moonshot looks for them. */
 class PlainSchema {
-  private readonly root: JsonObject;
   /** What references name, by the names of their definitions. */
   private readonly definitions: Record<string, JsonObject> = {};
 
-  constructor(root: JsonObject) {
-    this.root = root;
-  }
+  constructor(private readonly root: JsonObject) {}
 
   whole(): JsonObject {
     const { $defs, definitions: _, ...top } = this.top(this.root, chainMax);

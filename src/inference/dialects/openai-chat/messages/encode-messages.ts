@@ -80,14 +80,15 @@ function textContent(parts: readonly TextPart[], place: EncodePlace): JsonValue 
 
 /** Encodes turn by turn, and keeps images of tool results for the user's message after them. */
 class TurnEncoder {
-  private readonly state: EncodeState;
   private readonly wire: JsonObject[] = [];
   private attachments: JsonObject[] = [];
   private imageCount = 0;
   private index: number;
 
-  constructor(state: EncodeState, firstIndex: number) {
-    this.state = state;
+  constructor(
+    private readonly state: EncodeState,
+    firstIndex: number,
+  ) {
     this.index = firstIndex;
   }
 

@@ -153,15 +153,16 @@ const chunkObject = "chat.completion.chunk";
  * per choice.
  */
 export class ChunkShape {
-  private readonly shape: AnswerShape;
   private readonly nowSeconds: () => number;
   private readonly choices = new Map<number, ChoiceState>();
   private readonly declared: DeclaredNames;
   private firstCreated: number | undefined;
   private upstreamId: string | undefined;
 
-  constructor(shape: AnswerShape, { nowSeconds }: { nowSeconds: () => number }) {
-    this.shape = shape;
+  constructor(
+    private readonly shape: AnswerShape,
+    { nowSeconds }: { nowSeconds: () => number },
+  ) {
     this.nowSeconds = nowSeconds;
     this.declared = new DeclaredNames(shape.toolNames);
   }

@@ -86,11 +86,8 @@ interface KnownCall {
  */
 export class CallPlaces {
   private readonly calls: KnownCall[] = [];
-  private readonly declared: DeclaredNames;
 
-  constructor(declared: DeclaredNames) {
-    this.declared = declared;
-  }
+  constructor(private readonly declared: DeclaredNames) {}
 
   /**
    * Returns the calls of a delta in this form, or the same list where they have it already. A piece

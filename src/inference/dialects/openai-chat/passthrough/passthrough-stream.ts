@@ -40,7 +40,6 @@ export class KeptWriter implements StreamWriter {
   // A comment that ends in a single line break, so that no client mistakes it for an event.
   readonly pingFrame = ": ping\n";
   finishReason: string | null = null;
-  private readonly options: KeptWriterOptions;
   private readonly shape: ChunkShape;
   private prefix: SwappedPrefix | undefined;
   private untoldFallback: ModelFallback | undefined;
@@ -51,8 +50,7 @@ export class KeptWriter implements StreamWriter {
   private metadataShown = false;
   private latest: ShownEvent | undefined;
 
-  constructor(options: KeptWriterOptions) {
-    this.options = options;
+  constructor(private readonly options: KeptWriterOptions) {
     this.untoldFallback = options.fallback;
     this.shape = new ChunkShape(options.shape, options);
   }

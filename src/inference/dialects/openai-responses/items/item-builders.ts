@@ -63,17 +63,16 @@ export const plainMessage = ({
 
 /** A message, whose parts open and close one after another. */
 export class MessageBuilder implements ItemBuilder {
-  readonly phase: string | undefined;
-  private readonly head: ItemHead;
   private readonly content: OpenPart[] = [];
   private partIsOpen = false;
   /** The JSON text of the members that give the open part's place. */
   private placeText = "";
   private closed = false;
 
-  constructor(head: ItemHead, phase: string | undefined) {
-    this.head = head;
-    this.phase = phase;
+  constructor(
+    private readonly head: ItemHead,
+    readonly phase: string | undefined,
+  ) {
     head.emit?.("response.output_item.added", {
       output_index: head.outputIndex,
       item: this.item("in_progress"),
@@ -192,14 +191,13 @@ export class MessageBuilder implements ItemBuilder {
 export class CallBuilder implements ItemBuilder {
   /** Whether the call is complete; it is closed when it is known whether the answer was cut. */
   ended = false;
-  private readonly head: ItemHead;
-  private readonly start: ToolCallStart;
   private text = "";
   private closed = false;
 
-  constructor(head: ItemHead, start: ToolCallStart) {
-    this.head = head;
-    this.start = start;
+  constructor(
+    private readonly head: ItemHead,
+    private readonly start: ToolCallStart,
+  ) {
     head.emit?.("response.output_item.added", {
       output_index: head.outputIndex,
       item: this.item("in_progress"),
@@ -264,7 +262,6 @@ interface Seals {
  * is one, and the reasoning itself is one.
  */
 export class ReasoningBuilder implements ItemBuilder {
-  private readonly head: ItemHead;
   private readonly summaries: string[] = [];
   private readonly part: ReasoningPart;
   /** The open summary: its maker's index, or the reasoning itself. */
@@ -272,8 +269,10 @@ export class ReasoningBuilder implements ItemBuilder {
   private encryptedContent: string | undefined;
   private closed = false;
 
-  constructor(head: ItemHead, { format }: { format?: string }) {
-    this.head = head;
+  constructor(
+    private readonly head: ItemHead,
+    { format }: { format?: string },
+  ) {
     this.part = { type: "reasoning", ...(format !== undefined && { format }) };
     head.emit?.("response.output_item.added", {
       output_index: head.outputIndex,

@@ -67,15 +67,16 @@ interface PartState {
 
 /** A message of an upstream's stream: texts and refusals by their content index. */
 export class MessageStream implements ItemStream {
-  private readonly surroundings: StreamSurroundings;
   private readonly phase: string | undefined;
   private hasBegun = false;
   private readonly parts = new Map<number, PartState>();
   /** The part that received the latest text. */
   private latest: PartState | undefined;
 
-  constructor(item: JsonObject, surroundings: StreamSurroundings) {
-    this.surroundings = surroundings;
+  constructor(
+    item: JsonObject,
+    private readonly surroundings: StreamSurroundings,
+  ) {
     this.phase = asString(item.phase);
   }
 
@@ -228,7 +229,6 @@ const emptyText: JsonObject = { type: "output_text", text: "", annotations: [], 
 
 /** A call of an upstream's stream, which is announced when its name is known. */
 export class CallStream implements ItemStream {
-  private readonly surroundings: StreamSurroundings;
   private place: ItemPlace | undefined;
   private ended = false;
   /** The text so far. */
@@ -242,8 +242,10 @@ export class CallStream implements ItemStream {
   private unwraps = false;
   private accumulates: boolean | undefined;
 
-  constructor(item: JsonObject, surroundings: StreamSurroundings) {
-    this.surroundings = surroundings;
+  constructor(
+    item: JsonObject,
+    private readonly surroundings: StreamSurroundings,
+  ) {
     this.text = textOf(item);
   }
 
@@ -332,13 +334,14 @@ function textOf(item: JsonObject): string {
 
 /** A reasoning block of an upstream's stream, which begins with its first content. */
 export class ThoughtStream implements ItemStream {
-  private readonly surroundings: StreamSurroundings;
   private id: string | undefined;
   private place: ItemPlace | undefined;
   private readonly received = new Map<string, string>();
 
-  constructor(item: JsonObject, surroundings: StreamSurroundings) {
-    this.surroundings = surroundings;
+  constructor(
+    item: JsonObject,
+    private readonly surroundings: StreamSurroundings,
+  ) {
     this.id = asString(item.id) || undefined;
   }
 

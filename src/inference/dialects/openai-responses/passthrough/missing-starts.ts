@@ -65,11 +65,8 @@ const unfilled: Readonly<Record<string, JsonObject>> = {
 export class StreamStarts {
   private readonly items = new Set<number>();
   private readonly parts = new Set<string>();
-  private readonly responseId: string;
 
-  constructor(responseId: string) {
-    this.responseId = responseId;
-  }
+  constructor(private readonly responseId: string) {}
 
   /**
    * Returns the starts of an item and of a part that have to precede an event and are missing. A

@@ -54,7 +54,6 @@ export class KeptWriter implements StreamWriter {
   readonly pingFrame = ": ping\n";
   /** The number of the next event. */
   nextNumber = 0;
-  private readonly options: KeptWriterOptions;
   private readonly delivered: DeliveredItems;
   private readonly starts: StreamStarts;
   private createdAtSeconds = 0;
@@ -64,8 +63,7 @@ export class KeptWriter implements StreamWriter {
   private last: WireEvent | undefined;
   private latest: ShownEvent | undefined;
 
-  constructor(options: KeptWriterOptions) {
-    this.options = options;
+  constructor(private readonly options: KeptWriterOptions) {
     this.delivered = new DeliveredItems(options.decoder);
     this.starts = new StreamStarts(options.shown.id);
   }
@@ -253,11 +251,8 @@ interface DeliveredItem {
 /** The items of a stream as far as they came, for the record of a response that broke off. */
 class DeliveredItems {
   private readonly items = new Map<number, DeliveredItem>();
-  private readonly decoder: Pick<ResponsesStreamDecoder, "filled">;
 
-  constructor(decoder: Pick<ResponsesStreamDecoder, "filled">) {
-    this.decoder = decoder;
-  }
+  constructor(private readonly decoder: Pick<ResponsesStreamDecoder, "filled">) {}
 
   observe(type: string, { output_index: index, item }: ItemEvent): void {
     if (typeof index !== "number" || !Number.isInteger(index)) return;

@@ -121,7 +121,6 @@ const quote = '"';
  * whole; everything else is passed on as it comes.
  */
 export class MemberRenamer {
-  private readonly names: MemberNames;
   /** The objects and lists that are open; names are those of the first, where it is an object. */
   private depth = 0;
   private isObject = false;
@@ -131,9 +130,7 @@ export class MemberRenamer {
   /** What has come of a name, with its quotes; undefined outside of names. */
   private held: string | undefined;
 
-  constructor(names: MemberNames) {
-    this.names = names;
-  }
+  constructor(private readonly names: MemberNames) {}
 
   /** Returns what a further piece yields. */
   push(piece: string): string {

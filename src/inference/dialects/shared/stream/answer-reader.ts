@@ -33,16 +33,14 @@ interface ReaderOptions extends ExpectedTokens {
  */
 export class AnswerReader {
   readonly meter: AnswerMeter;
-  private readonly decoder: StreamDecoder;
   private readonly expected: ExpectedTokens;
   private usage: MeteredUsage | undefined;
   private startId: string | undefined;
 
   constructor(
-    decoder: StreamDecoder,
+    private readonly decoder: StreamDecoder,
     { inputTokens, windowTokens, hidesReasoning }: ReaderOptions,
   ) {
-    this.decoder = decoder;
     this.meter = new AnswerMeter(hidesReasoning);
     this.expected = { inputTokens, windowTokens };
   }

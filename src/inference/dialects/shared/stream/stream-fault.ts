@@ -23,11 +23,8 @@ export type StreamBreak =
 
 /** A failure in a stream's events, as opposed to one of its transport. */
 export class StreamFault extends Error {
-  readonly fault: StreamBreak;
-
-  constructor(fault: StreamBreak) {
+  constructor(readonly fault: StreamBreak) {
     super(fault.kind);
-    this.fault = fault;
   }
 }
 

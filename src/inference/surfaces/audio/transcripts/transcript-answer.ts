@@ -22,14 +22,12 @@ export class TranscriptAnswer implements WholeAnswer {
   // Silence has an empty transcript.
   readonly hasContent = true;
   readonly spentOnReasoning = false;
-  readonly transcript: Transcript;
   private readonly request: TranscriptionRequest;
 
   constructor(
-    transcript: Transcript,
+    readonly transcript: Transcript,
     { request, byTime }: { request: TranscriptionRequest } & SoundMetering,
   ) {
-    this.transcript = transcript;
     this.request = request;
     this.metered = meteredTranscript(transcript, { request, byTime });
   }

@@ -62,15 +62,13 @@ export class TranscriptRelay implements StreamRelay {
   readonly finishReason = null;
   readonly upstreamId = null;
   readonly pingFrame = ": ping\n\n";
-  private readonly options: RelayOptions;
-  private readonly metering: { request: TranscriptionRequest } & SoundMetering;
   private said = "";
   private done: Fields | undefined;
 
-  constructor(options: RelayOptions, metering: { request: TranscriptionRequest } & SoundMetering) {
-    this.options = options;
-    this.metering = metering;
-  }
+  constructor(
+    private readonly options: RelayOptions,
+    private readonly metering: { request: TranscriptionRequest } & SoundMetering,
+  ) {}
 
   accept({ data }: SseEvent): string | Promise<string> {
     if (!data.startsWith("{")) return "";

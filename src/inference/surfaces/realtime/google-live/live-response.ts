@@ -17,13 +17,14 @@ export const liveId = (prefix: string): string =>
  */
 export class LiveResponse {
   readonly id = liveId("resp");
-  private readonly send: (event: RealtimeEvent) => void;
   private readonly isSpoken: boolean;
   private readonly output: Record<string, unknown>[] = [];
   private item: { id: string; text: string } | undefined;
 
-  constructor(send: (event: RealtimeEvent) => void, { isSpoken }: { isSpoken: boolean }) {
-    this.send = send;
+  constructor(
+    private readonly send: (event: RealtimeEvent) => void,
+    { isSpoken }: { isSpoken: boolean },
+  ) {
     this.isSpoken = isSpoken;
     this.send({ type: "response.created", response: this.shown("in_progress") });
   }

@@ -27,8 +27,6 @@ function merged(base: Fields, change: Fields): Record<string, unknown> {
  * no counterpart is answered by an `error` event that names it.
  */
 export class LiveUpstream implements RealtimeUpstream {
-  private readonly socket: RealtimeUpstream;
-  private readonly model: string;
   private events: RealtimeUpstreamEvents | undefined;
   private session: Record<string, unknown>;
   private state: "new" | "setting-up" | "ready" = "new";
@@ -48,9 +46,10 @@ export class LiveUpstream implements RealtimeUpstream {
   private readonly callNames = new Map<string, string>();
   private readonly callItems = new Map<string, string>();
 
-  constructor(socket: RealtimeUpstream, model: string) {
-    this.socket = socket;
-    this.model = model;
+  constructor(
+    private readonly socket: RealtimeUpstream,
+    private readonly model: string,
+  ) {
     this.session = {
       type: "realtime",
       object: "realtime.session",
