@@ -1,4 +1,5 @@
 import {
+  isCallExpression,
   isClassDeclaration,
   isEnumDeclaration,
   isFunctionDeclaration,
@@ -29,6 +30,18 @@ function exportedName(statement: Statement): string | undefined {
   return name !== undefined && isIdentifier(name) ? name.text : "a constant";
 }
 
+/** Endpoints and tools have a summary or a title, which says what a comment above them would. */
+function describesItself(statement: Statement): boolean {
+  const value = isVariableStatement(statement)
+    ? statement.declarationList.declarations[0]?.initializer
+    : undefined;
+  return (
+    value !== undefined &&
+    isCallExpression(value) &&
+    ["defineEndpoint", "defineTool"].includes(value.expression.getText())
+  );
+}
+
 /** One comment may speak for declarations that follow each other without a blank line. */
 function undocumented({ path, syntax }: SourceFile): Finding[] {
   let documented = false;
@@ -36,7 +49,7 @@ function undocumented({ path, syntax }: SourceFile): Finding[] {
     const leading = syntax.text.slice(statement.pos, statement.getStart(syntax));
     documented = leading.includes("/**") || (documented && !/\n\s*\n/.test(leading));
     const name = exportedName(statement);
-    if (documented || name === undefined) return [];
+    if (documented || name === undefined || describesItself(statement)) return [];
     return [{ path, line: lineOf(syntax, statement), problem: `${name} has no doc comment` }];
   });
 }

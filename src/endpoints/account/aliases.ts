@@ -130,7 +130,6 @@ export const createAlias = defineEndpoint({
   },
 });
 
-/** Lists the aliases of the workspace, newest first. */
 export const listAliases = defineEndpoint({
   ...forPresets,
   method: "GET",
@@ -163,7 +162,6 @@ export const listAliases = defineEndpoint({
   },
 });
 
-/** Shows one alias. */
 export const getAlias = defineEndpoint({
   ...forPresets,
   method: "GET",
@@ -196,7 +194,6 @@ export const changeAlias = defineEndpoint({
   },
 });
 
-/** Deletes an alias and frees its name. */
 export const deleteAlias = defineEndpoint({
   ...forPresets,
   method: "DELETE",

@@ -216,7 +216,6 @@ async function withSecret(
   );
 }
 
-/** Creates a budget. */
 export const createBudget = defineEndpoint({
   ...shared,
   ...writing,
@@ -243,7 +242,6 @@ export const createBudget = defineEndpoint({
   },
 });
 
-/** Lists the budgets of the workspace. */
 export const listBudgets = defineEndpoint({
   ...shared,
   ...reading,
@@ -277,7 +275,6 @@ export const listBudgets = defineEndpoint({
   },
 });
 
-/** Shows one budget. */
 export const getBudget = defineEndpoint({
   ...shared,
   ...reading,
@@ -290,7 +287,6 @@ export const getBudget = defineEndpoint({
   },
 });
 
-/** Changes a budget. */
 export const changeBudget = defineEndpoint({
   ...shared,
   ...writing,
@@ -311,7 +307,6 @@ export const changeBudget = defineEndpoint({
   },
 });
 
-/** Deletes a budget with its alerts. */
 export const deleteBudget = defineEndpoint({
   ...shared,
   ...writing,
@@ -326,7 +321,6 @@ export const deleteBudget = defineEndpoint({
   },
 });
 
-/** Replaces the secret of a budget's webhook. */
 export const rotateBudgetSecret = defineEndpoint({
   ...shared,
   ...writing,
@@ -341,7 +335,6 @@ export const rotateBudgetSecret = defineEndpoint({
   },
 });
 
-/** Lists the alerts of a budget and the outcomes of their messages. */
 export const listBudgetAlerts = defineEndpoint({
   ...shared,
   ...reading,
@@ -359,7 +352,6 @@ export const listBudgetAlerts = defineEndpoint({
   },
 });
 
-/** Lists the alerts of every budget of the workspace. */
 export const listAlerts = defineEndpoint({
   ...shared,
   ...reading,
@@ -392,7 +384,6 @@ const testedSchema = lazily(() =>
   }),
 );
 
-/** Sends a test message to the recipients of a budget's alerts. */
 export const testBudgetAlert = defineEndpoint({
   ...shared,
   access: writing.access,

@@ -59,7 +59,6 @@ async function tested(
 
 const secretSchema = newProviderKeySchema.pick({ provider_id: true, api_key: true });
 
-/** Tests whether a provider accepts a key that is not stored. */
 export const testNewProviderKey = defineEndpoint({
   ...shared,
   path: "/auth/byok/test",
@@ -81,7 +80,6 @@ export const testNewProviderKey = defineEndpoint({
   },
 });
 
-/** Tests whether the provider accepts a stored key. */
 export const testProviderKey = defineEndpoint({
   ...shared,
   path: "/auth/byok/keys/:key_id/test",

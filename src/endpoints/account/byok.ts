@@ -199,7 +199,6 @@ export function providerOf({ inference }: Pick<Dependencies, "inference">, id: s
   );
 }
 
-/** Lists the workspace's own keys, grouped by provider. */
 export const listProviderKeys = defineEndpoint({
   ...shared,
   method: "GET",
@@ -414,7 +413,6 @@ async function assertNotRefused(
   );
 }
 
-/** Pauses a donation, resumes it, or changes its daily limit. */
 export const changeDonation = defineEndpoint({
   ...donating,
   method: "PATCH",

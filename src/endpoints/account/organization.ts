@@ -69,7 +69,6 @@ export const createOrganization = defineEndpoint({
   },
 });
 
-/** Lists the organisations of the user. */
 export const listOrganizations = defineEndpoint({
   ...forSessions,
   method: "GET",
@@ -83,7 +82,6 @@ export const listOrganizations = defineEndpoint({
   },
 });
 
-/** Shows one organisation of the user. */
 export const getOrganization = defineEndpoint({
   ...forSessions,
   method: "GET",
@@ -141,7 +139,6 @@ const deletionSchema = z.strictObject({
     .describe("Confirms that the remaining credits are given up."),
 });
 
-/** Deletes an organisation and closes its workspace. */
 export const deleteOrganization = defineEndpoint({
   ...forSessions,
   method: "DELETE",
@@ -166,7 +163,6 @@ export const deleteOrganization = defineEndpoint({
   },
 });
 
-/** Lists the members of an organisation. */
 export const listMembers = defineEndpoint({
   ...forSessions,
   method: "GET",
@@ -447,7 +443,6 @@ const acceptSchema = z.object({
     .max(...atMost(200)),
 });
 
-/** Accepts an invitation with the signed-in account. */
 export const acceptInvitation = defineEndpoint({
   ...forSessions,
   method: "POST",

@@ -278,7 +278,6 @@ const asItCame = {
   body: z.record(z.string(), z.unknown()),
 } as const;
 
-/** Creates a preset. */
 export const createPreset = defineEndpoint({
   ...forPresets,
   method: "POST",
@@ -303,7 +302,6 @@ export const createPreset = defineEndpoint({
   },
 });
 
-/** Lists the presets of the workspace, newest first. */
 export const listPresets = defineEndpoint({
   ...forPresets,
   method: "GET",
@@ -336,7 +334,6 @@ export const listPresets = defineEndpoint({
   },
 });
 
-/** Shows one preset. */
 export const getPreset = defineEndpoint({
   ...forPresets,
   method: "GET",
@@ -368,7 +365,6 @@ export const changePreset = defineEndpoint({
   },
 });
 
-/** Deletes a preset and frees its slug. */
 export const deletePreset = defineEndpoint({
   ...forPresets,
   method: "DELETE",
@@ -383,7 +379,6 @@ export const deletePreset = defineEndpoint({
   },
 });
 
-/** Lists the versions of a preset. */
 export const listPresetVersions = defineEndpoint({
   ...forPresets,
   method: "GET",
@@ -400,7 +395,6 @@ export const listPresetVersions = defineEndpoint({
   },
 });
 
-/** Restores a version of a preset. */
 export const restorePresetVersion = defineEndpoint({
   ...forPresets,
   method: "POST",

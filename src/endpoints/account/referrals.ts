@@ -67,7 +67,6 @@ const referredObject = ({
     ? { status: "rewarded", earned: sum([reward?.referredNano ?? 0n]) }
     : { status: "pending", earned: 0 };
 
-/** Returns the workspace's code and its referrals. */
 export const getReferrals = defineEndpoint({
   method: "GET",
   path: "/referrals",

@@ -28,7 +28,6 @@ export async function workspacesOf(
   });
 }
 
-/** Lists the workspaces that the user may enter. */
 export const listWorkspaces = defineEndpoint({
   ...forSessions,
   method: "GET",
@@ -47,7 +46,6 @@ export const listWorkspaces = defineEndpoint({
 
 const nameSchema = z.object({ name: nameField });
 
-/** Renames a workspace. */
 export const changeWorkspace = defineEndpoint({
   ...forSessions,
   method: "PATCH",

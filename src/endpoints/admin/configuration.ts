@@ -51,7 +51,6 @@ const entryObject = (entry: ListedEntry): AnswerOf<typeof entrySchema> => ({
   updated_by: entry.updatedBy,
 });
 
-/** Lists the providers, routers and aliases of the file and of the page. */
 export const listConfiguration = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -97,7 +96,6 @@ const changeObject = (change: {
   prices_changed: [...change.repriced],
 });
 
-/** Creates or replaces an entry, and applies it. */
 export const putConfiguration = defineEndpoint({
   ...forOperators,
   method: "POST",
@@ -126,7 +124,6 @@ export const putConfiguration = defineEndpoint({
   },
 });
 
-/** Deletes an entry of the page, and applies that. */
 export const deleteConfiguration = defineEndpoint({
   ...forOperators,
   method: "DELETE",
@@ -150,7 +147,6 @@ export const deleteConfiguration = defineEndpoint({
   },
 });
 
-/** Asks a provider as an entry describes it, without storing it. */
 export const testConfiguration = defineEndpoint({
   ...forOperators,
   method: "POST",
@@ -194,7 +190,6 @@ export const testConfiguration = defineEndpoint({
   },
 });
 
-/** Returns the page's entries as a part of switchyard.yaml. */
 export const exportConfiguration = defineEndpoint({
   ...forOperators,
   method: "GET",

@@ -24,7 +24,6 @@ const worst = <Each extends Line & { failures?: number }>(lines: readonly Each[]
     .sort((one, other) => other.errors - one.errors || (other.failures ?? 0) - (one.failures ?? 0))
     .slice(0, shown);
 
-/** Returns what failed, and where. */
 export const errorsOverview = defineEndpoint({
   ...forOperators,
   method: "GET",

@@ -58,7 +58,6 @@ async function rowsOf(records: readonly GenerationRecord[], deps: Parts) {
   }));
 }
 
-/** Lists the requests of every workspace, newest first. */
 export const listAllGenerations = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -97,7 +96,6 @@ export const listAllGenerations = defineEndpoint({
   },
 });
 
-/** Explains a request of any workspace: its attempts, its cost, and the reasons. */
 export const explainAnyGeneration = defineEndpoint({
   ...forOperators,
   method: "GET",

@@ -96,7 +96,6 @@ async function receiverOf(
   });
 }
 
-/** Grants credits to a workspace. */
 export const grantCredits = defineEndpoint({
   ...forOperators,
   path: "/admin/grants",
@@ -156,7 +155,6 @@ export const grantCredits = defineEndpoint({
   },
 });
 
-/** Lists grants. */
 export const listGrants = defineEndpoint({
   ...forOperators,
   path: "/admin/grants",

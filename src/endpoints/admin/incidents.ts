@@ -14,7 +14,6 @@ const stateField = z
   .enum(noticeStates, `must be one of ${noticeStates.join(", ")}`)
   .default("investigating");
 
-/** Lists the incidents that operators described. */
 export const listIncidents = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -28,7 +27,6 @@ export const listIncidents = defineEndpoint({
   },
 });
 
-/** Publishes an incident. */
 export const createIncident = defineEndpoint({
   ...forOperators,
   method: "POST",
@@ -51,7 +49,6 @@ export const createIncident = defineEndpoint({
   },
 });
 
-/** Adds an update to an incident. */
 export const updateIncident = defineEndpoint({
   ...forOperators,
   method: "PATCH",
@@ -69,7 +66,6 @@ export const updateIncident = defineEndpoint({
   },
 });
 
-/** Removes an incident. */
 export const deleteIncident = defineEndpoint({
   ...forOperators,
   method: "DELETE",

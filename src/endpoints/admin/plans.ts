@@ -5,7 +5,6 @@ import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { forOperators } from "./admin-fields.ts";
 
-/** Lists the plans and what they include. */
 export const listPlans = defineEndpoint({
   ...forOperators,
   method: "GET",

@@ -15,7 +15,6 @@ const settingSchema = lazily(() =>
   }),
 );
 
-/** Shows the settings in force, and where each comes from. */
 export const listSettings = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -38,7 +37,6 @@ export const listSettings = defineEndpoint({
     }),
 });
 
-/** Reloads the configuration of every gateway. */
 export const reloadSettings = defineEndpoint({
   ...forOperators,
   method: "POST",

@@ -35,7 +35,6 @@ const listObject = (results: readonly SmokeResult[]): AnswerOf<typeof listSchema
     })),
 });
 
-/** Shows the last smoke test of each provider. */
 export const listSmokeTests = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -56,7 +55,6 @@ const runSchema = z.strictObject({
     .describe("The provider to test. Default: all with a platform credential."),
 });
 
-/** Runs smoke tests now. */
 export const runSmokeTests = defineEndpoint({
   ...forOperators,
   method: "POST",

@@ -96,7 +96,6 @@ export const listUpstreams = defineEndpoint({
     context.json({ object: "list", data: insights.health.upstreams().map(upstreamObject) }),
 });
 
-/** Clears the recorded failures of a provider. */
 export const clearUpstream = defineEndpoint({
   ...forOperators,
   method: "POST",

@@ -5,7 +5,6 @@ import { usageObject, usageOf, usageSchema } from "../insights/analytics.ts";
 import { analyticsQueries, readUsageQuery } from "../insights/analytics-query.ts";
 import { forOperators } from "./admin-fields.ts";
 
-/** Returns the usage of one workspace over time. */
 export const workspaceUsage = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -38,7 +37,6 @@ async function personalLines(
   return lines.filter(({ key_id: keyId }) => own.has(keyId ?? ""));
 }
 
-/** Returns the usage of the keys that one person made, in all of their workspaces. */
 export const userUsage = defineEndpoint({
   ...forOperators,
   method: "GET",

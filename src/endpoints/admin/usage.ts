@@ -93,7 +93,6 @@ async function linesOf(
   }
 }
 
-/** Returns the usage of the whole service. */
 export const serviceUsage = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -175,7 +174,6 @@ const gatewaysObject = (nodes: readonly GatewayNode[]) => ({
   ),
 });
 
-/** Returns an overview of the service. */
 export const overview = defineEndpoint({
   ...forOperators,
   method: "GET",

@@ -123,7 +123,6 @@ const querySchema = z.object({
   include_stale: truthField.default(true),
 });
 
-/** Lists users, and finds them by name or address. */
 export const listUsers = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -256,7 +255,6 @@ export const changeUser = defineEndpoint({
   },
 });
 
-/** Ends every session of a user. */
 export const endUserSessions = defineEndpoint({
   ...forOperators,
   method: "DELETE",
@@ -269,7 +267,6 @@ export const endUserSessions = defineEndpoint({
   },
 });
 
-/** Removes a second factor that its user has lost. */
 export const removeSecondFactor = defineEndpoint({
   ...forOperators,
   method: "DELETE",
@@ -287,7 +284,6 @@ export const removeSecondFactor = defineEndpoint({
   },
 });
 
-/** Creates a link by which a user chooses another password. */
 export const issuePasswordReset = defineEndpoint({
   ...forOperators,
   method: "POST",

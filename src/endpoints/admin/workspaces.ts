@@ -107,7 +107,6 @@ async function ownersNamed(
   return new Set(users.map(({ id }) => id));
 }
 
-/** Lists workspaces, and finds them by name, id or owner. */
 export const listAllWorkspaces = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -184,7 +183,6 @@ const changeSchema = z.strictObject({
     .describe("Whether every credential of an organisation's workspace is blocked."),
 });
 
-/** Assigns a plan, or blocks the workspace of an organisation. */
 export const changeAnyWorkspace = defineEndpoint({
   ...forOperators,
   method: "PATCH",
@@ -202,7 +200,6 @@ export const changeAnyWorkspace = defineEndpoint({
   },
 });
 
-/** Clears an allowlist that has locked the workspace's own people out. */
 export const clearAllowlist = defineEndpoint({
   ...forOperators,
   method: "DELETE",

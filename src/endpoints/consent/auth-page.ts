@@ -118,7 +118,6 @@ const consentText = (
   hidden: Object.fromEntries(Object.entries(kept).map(([name, value]) => [`asked_${name}`, value])),
 });
 
-/** Shows the page on which a person gives an app a key. */
 export const authPage = defineEndpoint({
   ...pageRoute,
   method: "GET",

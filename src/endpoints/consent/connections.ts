@@ -133,7 +133,6 @@ const listSchema = lazily(() =>
 );
 const endedSchema = lazily(() => z.object({ deleted: z.literal(true), id: z.string() }));
 
-/** Lists the connected apps. */
 export const listConnections = defineEndpoint({
   ...shared,
   method: "GET",
@@ -153,7 +152,6 @@ export const listConnections = defineEndpoint({
   },
 });
 
-/** Shows one connected app. */
 export const getConnection = defineEndpoint({
   ...shared,
   method: "GET",
@@ -189,7 +187,6 @@ const allQuerySchema = z.object({
   user_id: z.string().optional(),
 });
 
-/** Lists the connected apps of every workspace, for operators. */
 export const listAllConnections = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -222,7 +219,6 @@ export const listAllConnections = defineEndpoint({
   },
 });
 
-/** Disconnects an app of any workspace, for operators. */
 export const endAnyConnection = defineEndpoint({
   ...forOperators,
   method: "DELETE",

@@ -38,7 +38,6 @@ async function standing(payments: Payments, workspaceId: string) {
   });
 }
 
-/** Shows automatic top-ups. */
 export const getAutomaticTopUps = defineEndpoint({
   ...shared,
   method: "GET",
@@ -62,7 +61,6 @@ async function savedCard(payments: Payments, workspaceId: string) {
   );
 }
 
-/** Turns automatic top-ups on. */
 export const agreeToAutomaticTopUps = defineEndpoint({
   ...shared,
   method: "POST",
@@ -102,7 +100,6 @@ export const agreeToAutomaticTopUps = defineEndpoint({
   },
 });
 
-/** Turns automatic top-ups off. */
 export const endAutomaticTopUps = defineEndpoint({
   ...shared,
   method: "DELETE",

@@ -54,7 +54,6 @@ export function shownBalances({ monthlyNano, topupNano }: WorkspaceAccount): {
   return { balance: sum, monthly_balance: first, topup_balance: second };
 }
 
-/** Returns the workspace's credits. */
 export const credits = defineEndpoint({
   method: "GET",
   path: "/credits",
@@ -159,7 +158,6 @@ function offsetIn(query: URLSearchParams): number {
   );
 }
 
-/** Lists the movements of the workspace's balance. */
 export const listCreditTransactions = defineEndpoint({
   method: "GET",
   path: "/credits/transactions",

@@ -54,7 +54,6 @@ function issuedPage(document: IssuedDocument, corrected: IssuedDocument | undefi
 
 const listMax = 200;
 
-/** Lists invoices and credit notes. */
 export const listInvoices = defineEndpoint({
   ...paymentRoute,
   method: "GET",
@@ -92,7 +91,6 @@ export const listInvoices = defineEndpoint({
   },
 });
 
-/** Shows an invoice or a credit note as it was issued. */
 export const getInvoice = defineEndpoint({
   ...paymentRoute,
   method: "GET",

@@ -34,7 +34,6 @@ const newTopUpSchema = z.strictObject({
   return_url: z.url().max(2_000).optional(),
 });
 
-/** Returns the price of a top-up. */
 export const quoteTopUp = defineEndpoint({
   ...paymentRoute,
   method: "GET",
@@ -100,7 +99,6 @@ export const createTopUp = defineEndpoint({
   },
 });
 
-/** Lists top-ups. */
 export const listTopUps = defineEndpoint({
   ...paymentRoute,
   method: "GET",
@@ -131,7 +129,6 @@ export const listTopUps = defineEndpoint({
   },
 });
 
-/** Shows a top-up. */
 export const getTopUp = defineEndpoint({
   ...paymentRoute,
   method: "GET",
@@ -146,7 +143,6 @@ export const getTopUp = defineEndpoint({
   },
 });
 
-/** Shows the page to which browsers return from Stripe. */
 export const topUpPage = defineEndpoint({
   ...paymentRoute,
   base: "root",
@@ -177,7 +173,6 @@ export const topUpPage = defineEndpoint({
 /** The largest body in bytes; Stripe's events have some kilobytes. */
 const bodyBytesMax = 512 * 1024;
 
-/** Receives Stripe's events. */
 export const stripeWebhook = defineEndpoint({
   ...paymentRoute,
   counting: "none",

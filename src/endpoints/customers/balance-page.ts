@@ -160,7 +160,6 @@ function balancePageOf(balance: Awaited<ReturnType<typeof balanceOf>>): Page {
   });
 }
 
-/** Shows what a customer has left, to the holder of a link. */
 export const balancePage = defineEndpoint({
   ...pageRoute,
   encodeError: encodeContractError,

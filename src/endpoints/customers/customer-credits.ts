@@ -31,7 +31,6 @@ const creditObject = (credit: CustomerCredit): AnswerOf<typeof creditSchema> => 
   created_at: new Date(credit.createdAtMs).toISOString(),
 });
 
-/** Adds credits to a customer, or takes them back. */
 export const addCustomerCredits = defineEndpoint({
   ...changingCustomers,
   method: "POST",
@@ -69,7 +68,6 @@ export const addCustomerCredits = defineEndpoint({
 /** The most credits of an answer. */
 const creditsMax = 200;
 
-/** Lists the credits of a customer. */
 export const listCustomerCredits = defineEndpoint({
   ...readingCustomers,
   method: "GET",

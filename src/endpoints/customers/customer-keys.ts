@@ -48,7 +48,6 @@ export const createCustomerKey = defineEndpoint({
   },
 });
 
-/** Lists the keys of a customer. */
 export const listCustomerKeys = defineEndpoint({
   ...readingCustomers,
   method: "GET",

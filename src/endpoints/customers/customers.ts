@@ -86,7 +86,6 @@ export const customerOfPath = (
 ): Promise<Customer> =>
   customers.editor.find({ workspaceId: workspaceOf(context).id, id: context.param("id") });
 
-/** Creates a customer. */
 export const createCustomer = defineEndpoint({
   ...changingCustomers,
   method: "POST",
@@ -120,7 +119,6 @@ const documentedQuery = z.object({
   cursor: z.string().optional().describe("The `next_cursor` of the page before."),
 });
 
-/** Lists customers, newest first. */
 export const listCustomers = defineEndpoint({
   ...readingCustomers,
   method: "GET",
@@ -144,7 +142,6 @@ export const listCustomers = defineEndpoint({
   },
 });
 
-/** Shows a customer. */
 export const getCustomer = defineEndpoint({
   ...readingCustomers,
   method: "GET",
@@ -157,7 +154,6 @@ export const getCustomer = defineEndpoint({
   },
 });
 
-/** Changes a customer. */
 export const changeCustomer = defineEndpoint({
   ...changingCustomers,
   method: "PATCH",
@@ -176,7 +172,6 @@ export const changeCustomer = defineEndpoint({
   },
 });
 
-/** Removes a customer with its keys. */
 export const deleteCustomer = defineEndpoint({
   ...changingCustomers,
   method: "DELETE",

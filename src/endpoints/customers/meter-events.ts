@@ -7,7 +7,6 @@ import { customerOfPath, readingCustomers } from "./customers.ts";
 /** The most events of an answer. */
 const eventsMax = 200;
 
-/** Lists what was reported of a customer to Stripe. */
 export const listMeterEvents = defineEndpoint({
   ...readingCustomers,
   method: "GET",

@@ -111,7 +111,6 @@ async function whole(
 
 const listQuerySchema = z.object({ ...pageFields, starred: truthField });
 
-/** Lists the caller's conversations. */
 export const listConversations = defineEndpoint({
   ...shared,
   method: "GET",
@@ -154,7 +153,6 @@ const newConversationSchema = z.strictObject({
 const noConversations =
   "Conversations of the Responses API are not offered. Continue a stored response with previous_response_id, or send all items as input.";
 
-/** Stores a conversation. */
 export const createConversation = defineEndpoint({
   ...shared,
   method: "POST",
@@ -179,7 +177,6 @@ export const createConversation = defineEndpoint({
   },
 });
 
-/** Shows a conversation with its messages. */
 export const getConversation = defineEndpoint({
   ...shared,
   method: "GET",
@@ -202,7 +199,6 @@ const changesSchema = z.strictObject({
   starred: z.boolean("must be true or false").optional(),
 });
 
-/** Renames or stars a conversation. */
 export const changeConversation = defineEndpoint({
   ...shared,
   method: "PATCH",
@@ -223,7 +219,6 @@ export const changeConversation = defineEndpoint({
 
 const appendSchema = z.strictObject({ messages: messagesField });
 
-/** Adds messages to a conversation. */
 export const addMessages = defineEndpoint({
   ...shared,
   method: "POST",
@@ -246,7 +241,6 @@ export const addMessages = defineEndpoint({
   },
 });
 
-/** Deletes a conversation. */
 export const deleteConversation = defineEndpoint({
   ...shared,
   method: "DELETE",
@@ -270,7 +264,6 @@ const settings = (keep: boolean): AnswerOf<typeof settingsSchema> => ({
   keep,
 });
 
-/** Shows whether the workspace keeps conversations. */
 export const getConversationSettings = defineEndpoint({
   ...shared,
   method: "GET",
@@ -285,7 +278,6 @@ export const getConversationSettings = defineEndpoint({
 
 const settingsChangesSchema = z.strictObject({ keep: z.boolean("must be true or false") });
 
-/** Turns the keeping of conversations on or off. */
 export const changeConversationSettings = defineEndpoint({
   ...shared,
   method: "PATCH",

@@ -30,7 +30,6 @@ const listQuerySchema = z.object({
   scope: z.enum(scopes, "must be workspace or public").default("workspace"),
 });
 
-/** Lists hubs. */
 export const listHubs = defineEndpoint({
   ...forHub,
   method: "GET",
@@ -59,7 +58,6 @@ const newHubSchema = z.strictObject({
   visibility: visibilityField.default("workspace").optional(),
 });
 
-/** Creates a hub. */
 export const createHub = defineEndpoint({
   ...forHub,
   method: "POST",
@@ -104,7 +102,6 @@ function withBodies(entries: readonly Entry[], show: (entry: Entry) => object): 
   });
 }
 
-/** Shows a hub with its newest items. */
 export const getHub = defineEndpoint({
   ...forHub,
   method: "GET",
@@ -141,7 +138,6 @@ const hubChangesSchema = z.strictObject({
   visibility: visibilityField.optional(),
 });
 
-/** Changes a hub. */
 export const changeHub = defineEndpoint({
   ...forHub,
   method: "PATCH",
@@ -166,7 +162,6 @@ export const changeHub = defineEndpoint({
   },
 });
 
-/** Deletes a hub with its items. */
 export const deleteHub = defineEndpoint({
   ...forHub,
   method: "DELETE",
@@ -180,7 +175,6 @@ export const deleteHub = defineEndpoint({
   },
 });
 
-/** Exports a hub as a zip archive. */
 export const exportHub = defineEndpoint({
   ...forHub,
   method: "GET",

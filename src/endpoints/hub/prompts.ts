@@ -73,7 +73,6 @@ const contentIn = ({
 /** The routes for lists, versions, stars and forks of prompts. */
 export const promptRoutes = entryRoutes("prompt");
 
-/** Publishes a prompt. */
 export const publishPrompt = defineEndpoint({
   ...forHub,
   method: "POST",
@@ -138,7 +137,6 @@ const statusField = z
   .enum(reviewStatuses, `must be one of ${reviewStatuses.join(", ")}`)
   .default("pending_review");
 
-/** Lists prompts that wait for a review. */
 export const listReviews = defineEndpoint({
   ...forOperators,
   method: "GET",

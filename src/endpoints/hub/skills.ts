@@ -100,7 +100,6 @@ export const changeSkill = defineEndpoint({
   },
 });
 
-/** Exports a skill as a zip archive. */
 export const exportSkill = defineEndpoint({
   ...forHub,
   method: "GET",

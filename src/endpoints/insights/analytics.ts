@@ -209,7 +209,6 @@ export const usageAnalytics = defineEndpoint({
   },
 });
 
-/** Returns each key's usage of each model, by day. */
 export const activityAnalytics = defineEndpoint({
   ...forAnalytics,
   path: "/analytics/activity",

@@ -213,7 +213,6 @@ const bucketSchema = lazily(() =>
   }),
 );
 
-/** Returns the sums of a list's requests over time. */
 export const generationHistogram = defineEndpoint({
   ...forAnalytics,
   path: "/analytics/generations/histogram",
@@ -289,7 +288,6 @@ const percentilesSchema = lazily(() =>
   }),
 );
 
-/** Returns how long requests take, over time. */
 export const latencyAnalytics = defineEndpoint({
   ...forAnalytics,
   path: "/analytics/latency",

@@ -187,7 +187,6 @@ const querySchema = z.object({
   days: wholeNumberField([1, daysMost]).default(daysMost),
 });
 
-/** Returns the daily uptime of each provider, and incidents. */
 export const healthHistory = defineEndpoint({
   method: "GET",
   path: "/health/history",

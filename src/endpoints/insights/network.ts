@@ -11,7 +11,6 @@ const trendSchema = lazily(() =>
   z.array(z.object({ bucket: z.string(), tokens: z.int(), requests: z.int() })),
 );
 
-/** Returns the usage of the whole service in the last 30 days. */
 export const networkStatistics = defineEndpoint({
   method: "GET",
   path: "/analytics/network",

@@ -330,7 +330,6 @@ export const createChildOfKey = defineEndpoint({
   },
 });
 
-/** Deletes a key that the calling one created. */
 export const deleteChildKey = defineEndpoint({
   ...shared,
   method: "DELETE",

@@ -344,7 +344,6 @@ function changeableKey(
   );
 }
 
-/** Shows one LLM key. */
 export const getKey = defineEndpoint({
   ...shared,
   method: "GET",

@@ -2,7 +2,6 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageRoute, personOf, placeOf, redirect, signInPath } from "../pages/page-response.ts";
 
-/** Leads a person to the consent of an MCP server, through the sign-in where that is needed. */
 export const connectPage = defineEndpoint({
   ...pageRoute,
   method: "GET",

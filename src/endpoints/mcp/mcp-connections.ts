@@ -170,7 +170,6 @@ async function nameOf(personId: string | null, { people }: Dependencies): Promis
   return (await people.users.find(personId))?.name ?? personId;
 }
 
-/** Ends a person's connection to a server. */
 export const removeMcpConnection = defineEndpoint({
   ...shared,
   method: "DELETE",

@@ -296,7 +296,6 @@ export const listMcpServers = defineEndpoint({
   },
 });
 
-/** Returns one server with its tools. */
 export const getMcpServer = defineEndpoint({
   ...shared,
   method: "GET",

@@ -102,7 +102,6 @@ const site = {
   otherResponseTypes: ["text/html", "text/markdown", "text/plain"],
 } as const;
 
-/** Returns the first page of the documentation. */
 export const docs = defineEndpoint({
   ...site,
   path: "/docs",
@@ -129,7 +128,6 @@ export const docsFile = defineEndpoint({
   },
 });
 
-/** Returns a page of the documentation, with `.md` as Markdown. */
 export const docsPage = defineEndpoint({
   ...site,
   path: "/docs/:section/:page",

@@ -13,7 +13,6 @@ const shared = {
   encodeError: encodeContractError,
 };
 
-/** Reports that the process is alive. */
 export const healthz = defineEndpoint({
   ...shared,
   path: "/healthz",

@@ -161,7 +161,6 @@ function fileResponse(
   });
 }
 
-/** A script or style sheet of the dashboard. */
 export const dashboardAsset = defineEndpoint({
   ...shared,
   path: "/assets/:file",
@@ -171,7 +170,6 @@ export const dashboardAsset = defineEndpoint({
     fileResponse(context, deps, `assets/${context.param("file")}`),
 });
 
-/** A font of the dashboard. */
 export const dashboardFont = defineEndpoint({
   ...shared,
   path: "/fonts/:file",

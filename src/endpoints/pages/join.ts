@@ -128,7 +128,6 @@ const secondFactorPage = (token: string, problem?: string): Page =>
     },
   });
 
-/** The page where an invitation is accepted. */
 export const joinPage = defineEndpoint({
   ...pageRoute,
   method: "GET",

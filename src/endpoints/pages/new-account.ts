@@ -146,7 +146,6 @@ async function claimPageOf(
   return { page: unclaimed(token !== ""), status: token === "" ? 200 : 404 };
 }
 
-/** The page where the owner account is claimed. */
 export const claimPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -161,7 +160,6 @@ export const claimPage = defineEndpoint({
   },
 });
 
-/** The form of the page where the owner account is claimed. */
 export const submitClaim = defineEndpoint({
   ...pageRoute,
   method: "POST",

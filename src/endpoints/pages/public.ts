@@ -72,7 +72,6 @@ async function statusOf(deps: StatusParts): Promise<StatusFacts> {
   };
 }
 
-/** Shows the health of the service. */
 export const statusPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -82,7 +81,6 @@ export const statusPageEndpoint = defineEndpoint({
     publicPage(context, statusPage(await statusOf(deps))),
 });
 
-/** Serves incidents to feed readers. */
 export const statusFeedEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -136,7 +134,6 @@ const listed = (deps: Pick<Dependencies, "inference">): readonly CatalogModel[] 
     weeklyRequests: () => 0,
   });
 
-/** Shows every reachable model. */
 export const catalogPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -152,7 +149,6 @@ export const catalogPageEndpoint = defineEndpoint({
     ),
 });
 
-/** Shows one of them. */
 export const catalogModelPageEndpoint = defineEndpoint({
   ...pageRoute,
   method: "GET",

@@ -60,7 +60,6 @@ const sentPage = messagePage({
   links: [{ href: "/forgot-password", label: "Ask for another link", plain: true }],
 });
 
-/** Shows the page that requests a link to choose another password. */
 export const forgotPasswordPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -143,7 +142,6 @@ export const resetPasswordPage = defineEndpoint({
 
 const resetSchema = z.object({ token: linkTokenField, password: newPasswordField });
 
-/** Sets another password. */
 export const submitPasswordReset = defineEndpoint({
   ...pageRoute,
   method: "POST",
@@ -250,7 +248,6 @@ export const verifyEmailPage = defineEndpoint({
 
 const verifySchema = z.object({ token: linkTokenField });
 
-/** Confirms an address, or sends another link. */
 export const submitVerification = defineEndpoint({
   ...pageRoute,
   method: "POST",

@@ -113,7 +113,6 @@ const providerProblem = (query: URLSearchParams): string | undefined => {
   );
 };
 
-/** Shows the page to sign in. */
 export const signInPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -180,7 +179,6 @@ const codePage = (returnTo: string, problem?: string) =>
     links: [{ href: signInPath(returnTo), label: "Start again", plain: true }],
   });
 
-/** Shows the page that asks for the second factor. */
 export const secondFactorPage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -201,7 +199,6 @@ const codeSchema = z.object({
   return_to: returnField,
 });
 
-/** Takes the second factor. */
 export const submitSecondFactor = defineEndpoint({
   ...pageRoute,
   method: "POST",
@@ -312,7 +309,6 @@ export const submitSignOut = defineEndpoint({
   },
 });
 
-/** The script of the pages that offer passkeys. */
 export const passkeyScriptFile = defineEndpoint({
   ...pageRoute,
   otherResponseTypes: ["text/javascript"],

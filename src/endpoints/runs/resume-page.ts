@@ -105,7 +105,6 @@ async function runFor(
     });
 }
 
-/** Shows the page where a person adds to a run. */
 export const resumePage = defineEndpoint({
   ...pageRoute,
   method: "GET",
@@ -142,7 +141,6 @@ async function decide(
   };
 }
 
-/** Adds to a run (form of the page). */
 export const submitResume = defineEndpoint({
   ...pageRoute,
   method: "POST",

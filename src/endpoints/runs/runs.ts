@@ -150,7 +150,6 @@ const documentedQuery = z.object({
   parent_id: z.string().optional().describe("The run or key whose direct runs are listed."),
 });
 
-/** Lists runs, newest first. */
 export const listRuns = defineEndpoint({
   ...shared,
   ...reading,
@@ -181,7 +180,6 @@ export const listRuns = defineEndpoint({
   },
 });
 
-/** Shows a run as a tree, with its requests. */
 export const getRun = defineEndpoint({
   ...shared,
   ...reading,

@@ -152,7 +152,6 @@ async function table(
   return csvLine(columns) + lines.join("") + last;
 }
 
-/** Lists who changed what in the workspace, and from where. */
 export const listAuditLog = defineEndpoint({
   method: "GET",
   path: "/security/audit",

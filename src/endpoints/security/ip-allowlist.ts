@@ -37,7 +37,6 @@ const newEntrySchema = z.object({
 
 const removalSchema = z.object({ confirm: confirmField });
 
-/** Lists the addresses from which the workspace may be used. */
 export const listAllowedRanges = defineEndpoint({
   ...forSecurity,
   method: "GET",
@@ -89,7 +88,6 @@ export const addAllowedRange = defineEndpoint({
   },
 });
 
-/** Removes an entry from the allowlist. */
 export const removeAllowedRange = defineEndpoint({
   ...forSecurity,
   method: "DELETE",

@@ -97,7 +97,6 @@ export const forSecurity = {
 } as const;
 const shared = { ...forSecurity, path: "/security/privacy" } as const;
 
-/** Shows what the workspace requires of every provider. */
 export const getPrivacy = defineEndpoint({
   ...shared,
   method: "GET",

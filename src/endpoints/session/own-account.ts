@@ -46,7 +46,6 @@ const methodSchema = lazily(() =>
   }),
 );
 
-/** Lists how the user can sign in. */
 export const listSignInMethods = defineEndpoint({
   ...forSessions,
   method: "GET",
@@ -191,7 +190,6 @@ const deletionSchema = z.strictObject({
     .describe("Confirms that the remaining credits of the closed workspaces are given up."),
 });
 
-/** Deletes the caller's account. */
 export const deleteAccount = defineEndpoint({
   ...forSessions,
   method: "DELETE",

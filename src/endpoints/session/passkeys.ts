@@ -47,7 +47,6 @@ const passkeyObject = (
 /** The options of a browser's WebAuthn call (Web Authentication Level 3, sections 5.4 and 5.5). */
 const optionsSchema = z.looseObject({ challenge: z.string() });
 
-/** Returns the options for creating a passkey. */
 export const passkeyRegistrationOptions = defineEndpoint({
   ...signedIn,
   method: "GET",
@@ -84,7 +83,6 @@ export const addPasskey = defineEndpoint({
   },
 });
 
-/** Returns the options for signing in with a passkey. */
 export const passkeySignInOptions = defineEndpoint({
   ...forSigningIn,
   method: "GET",
@@ -103,7 +101,6 @@ export const passkeySignInOptions = defineEndpoint({
 
 const assertionSchema = z.object({ response: credentialField });
 
-/** Starts a session with a passkey. */
 export const signInWithPasskey = defineEndpoint({
   ...forSigningIn,
   method: "POST",
@@ -121,7 +118,6 @@ export const signInWithPasskey = defineEndpoint({
   },
 });
 
-/** Lists the passkeys of the account. */
 export const listPasskeys = defineEndpoint({
   ...signedIn,
   method: "GET",
@@ -142,7 +138,6 @@ export const listPasskeys = defineEndpoint({
 
 const deletionSchema = z.object({ id: plainText(200).min(1) });
 
-/** Deletes a passkey of the account. */
 export const deletePasskey = defineEndpoint({
   ...signedIn,
   method: "POST",

@@ -20,7 +20,6 @@ export const linkTokenField = z
 
 const requestSchema = z.object({ email: emailField });
 
-/** Sends a link to choose another password. */
 export const requestPasswordReset = defineEndpoint({
   ...forSigningIn,
   method: "POST",
@@ -44,7 +43,6 @@ export const requestPasswordReset = defineEndpoint({
 
 const resetSchema = z.object({ token: linkTokenField, new_password: newPasswordField });
 
-/** Sets another password by a link. */
 export const resetPassword = defineEndpoint({
   ...forSigningIn,
   method: "POST",
@@ -64,7 +62,6 @@ export const resetPassword = defineEndpoint({
   },
 });
 
-/** Sends a link that confirms the address of the account. */
 export const sendVerification = defineEndpoint({
   ...forSessions,
   base: "root",
@@ -82,7 +79,6 @@ export const sendVerification = defineEndpoint({
 
 const verifySchema = z.object({ token: linkTokenField });
 
-/** Confirms an address by a link. */
 export const verifyEmail = defineEndpoint({
   ...forSigningIn,
   method: "POST",

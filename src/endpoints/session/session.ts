@@ -21,7 +21,6 @@ import {
 import { signedIn, signedInSchema } from "./sign-in.ts";
 import { answerWith, attemptOf, delegate } from "./sign-in-flow.ts";
 
-/** Shows who is signed in, and in which workspace. */
 export const getSession = defineEndpoint({
   ...forSessions,
   method: "GET",
@@ -104,7 +103,6 @@ export const changeSession = defineEndpoint({
   },
 });
 
-/** Lists the sessions of the user. */
 export const listSessions = defineEndpoint({
   ...forSessions,
   method: "GET",
@@ -233,7 +231,6 @@ const shared = {
   response: preferencesSchema,
 } as const;
 
-/** Shows the preferences of the user. */
 export const getPreferences = defineEndpoint({
   ...shared,
   method: "GET",
@@ -249,7 +246,6 @@ export const getPreferences = defineEndpoint({
   },
 });
 
-/** Changes preferences of the user. */
 export const changePreferences = defineEndpoint({
   ...shared,
   method: "PATCH",

@@ -42,7 +42,6 @@ const secondFactorSchema = lazily(() =>
   }),
 );
 
-/** Starts a session with e-mail and password. */
 export const signInByPassword = defineEndpoint({
   ...forSigningIn,
   method: "POST",
@@ -129,7 +128,6 @@ export const providerCallback = defineEndpoint({
   },
 });
 
-/** Links a provider to the account of the signed-in user. */
 export const linkProvider = defineEndpoint({
   ...forSigningIn,
   access: { session: true },

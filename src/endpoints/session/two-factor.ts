@@ -109,7 +109,6 @@ export const beginTwoFactor = defineEndpoint({
 
 const confirmSchema = z.strictObject({ code: codeField });
 
-/** Puts the authenticator app in force. */
 export const confirmTwoFactor = defineEndpoint({
   ...shared,
   method: "POST",
@@ -130,7 +129,6 @@ export const confirmTwoFactor = defineEndpoint({
   },
 });
 
-/** Replaces the backup codes; earlier ones stop working. */
 export const renewBackupCodes = defineEndpoint({
   ...shared,
   method: "POST",
@@ -150,7 +148,6 @@ export const renewBackupCodes = defineEndpoint({
   },
 });
 
-/** Removes the second factor. */
 export const endTwoFactor = defineEndpoint({
   ...shared,
   method: "POST",

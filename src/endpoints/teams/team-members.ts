@@ -6,7 +6,6 @@ import type { Dependencies } from "../dependencies.ts";
 import { teamMemberObject, teamMemberSchema } from "./team-object.ts";
 import { changingTeams, readingTeams, teamOfPath } from "./teams.ts";
 
-/** Lists the members of a team. */
 export const listTeamMembers = defineEndpoint({
   ...readingTeams,
   method: "GET",
@@ -25,7 +24,6 @@ const newMemberSchema = z.strictObject({
   email: emailField.optional().describe("Address of that person, in place of the id."),
 });
 
-/** Adds a person of the workspace to a team. */
 export const addTeamMember = defineEndpoint({
   ...changingTeams,
   method: "POST",
@@ -54,7 +52,6 @@ export const addTeamMember = defineEndpoint({
   },
 });
 
-/** Takes a person out of a team. Their keys stay in it. */
 export const removeTeamMember = defineEndpoint({
   ...changingTeams,
   method: "DELETE",

@@ -49,7 +49,6 @@ export const teamOfPath = (
 ): Promise<Team> =>
   teamEditor.find({ workspaceId: workspaceOf(context).id, id: context.param("id") });
 
-/** Creates a team, with its budget where it has a limit. */
 export const createTeam = defineEndpoint({
   ...changingTeams,
   method: "POST",
@@ -81,7 +80,6 @@ export const createTeam = defineEndpoint({
   },
 });
 
-/** Lists teams, newest first. */
 export const listTeams = defineEndpoint({
   ...readingTeams,
   method: "GET",
@@ -109,7 +107,6 @@ export const listTeams = defineEndpoint({
   },
 });
 
-/** Shows a team. */
 export const getTeam = defineEndpoint({
   ...readingTeams,
   method: "GET",

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-/** Lists the workspace's own names of models. */
 export const listAliases = defineTool({
   name: "list_aliases",
   title: "List aliases",
@@ -14,7 +13,6 @@ export const listAliases = defineTool({
   run: (_, { ask }) => ask({ endpoint: "GET /aliases" }),
 });
 
-/** Shows one of them. */
 export const getAlias = defineTool({
   name: "get_alias",
   title: "Show an alias",

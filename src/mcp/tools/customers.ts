@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-/** Lists customers with what each used. */
 export const listCustomers = defineTool({
   name: "list_customers",
   title: "List customers",
@@ -19,7 +18,6 @@ export const listCustomers = defineTool({
     ask({ endpoint: "GET /customers", query: { limit, cursor } }),
 });
 
-/** Shows a customer. */
 export const getCustomer = defineTool({
   name: "get_customer",
   title: "Show a customer",

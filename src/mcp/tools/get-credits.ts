@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-/** Shows the balance. */
 export const getCredits = defineTool({
   name: "get_credits",
   title: "Show credits",

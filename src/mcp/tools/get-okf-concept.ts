@@ -3,7 +3,6 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { conceptDocument, conceptsFor } from "../okf/concepts.ts";
 import { defineTool } from "../tool.ts";
 
-/** Shows one document about the service. */
 export const getOkfConcept = defineTool({
   name: "get_okf_concept",
   title: "Read a concept",

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-/** Shows what is left of a run. */
 export const getRun = defineTool({
   name: "get_run",
   title: "Show a run",

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-/** Shows the health of the service. */
 export const getSystemStatus = defineTool({
   name: "get_system_status",
   title: "Show system status",

@@ -32,7 +32,6 @@ const totalsSchema = z.looseObject({
   cost: z.number(),
 });
 
-/** Shows the workspace's usage. */
 export const getUsage = defineTool({
   name: "get_usage",
   title: "Show usage",

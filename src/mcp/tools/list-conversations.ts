@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-/** Lists conversations. */
 export const listConversations = defineTool({
   name: "list_conversations",
   title: "List conversations",

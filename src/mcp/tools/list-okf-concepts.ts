@@ -2,7 +2,6 @@ import { z } from "zod";
 import { conceptTypes, conceptsFor } from "../okf/concepts.ts";
 import { defineTool } from "../tool.ts";
 
-/** Lists documents about the service. */
 export const listOkfConcepts = defineTool({
   name: "list_okf_concepts",
   title: "List concepts",

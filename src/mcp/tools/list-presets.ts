@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-/** Lists presets. */
 export const listPresets = defineTool({
   name: "list_presets",
   title: "List presets",

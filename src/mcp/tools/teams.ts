@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-/** Lists teams with what each spent. */
 export const listTeams = defineTool({
   name: "list_teams",
   title: "List teams",
@@ -15,7 +14,6 @@ export const listTeams = defineTool({
   run: (_, { ask }) => ask({ endpoint: "GET /teams" }),
 });
 
-/** Shows a team. */
 export const getTeam = defineTool({
   name: "get_team",
   title: "Show a team",

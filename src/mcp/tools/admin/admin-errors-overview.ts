@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows errors across the service. */
 export const adminErrorsOverview = defineTool({
   name: "admin_errors_overview",
   title: "Show failures",

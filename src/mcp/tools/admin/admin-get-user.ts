@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows one user. */
 export const adminGetUser = defineTool({
   name: "admin_get_user",
   title: "Show a user",

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { defineTool, idempotencyField } from "../../tool.ts";
 
-/** Grants credits to a person's workspace. */
 export const adminGrantCredits = defineTool({
   name: "admin_grant_credits",
   title: "Grant credits",

@@ -15,7 +15,6 @@ const fieldsOf = ({ query, body }: ToolEndpoint) => ({
     : { body: z.toJSONSchema(body, { io: "input", unrepresentable: "any" }) }),
 });
 
-/** Lists the endpoints that admin_request can call. */
 export const adminListEndpoints = defineTool({
   name: "admin_list_endpoints",
   title: "List administration endpoints",

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Lists users. */
 export const adminListUsers = defineTool({
   name: "admin_list_users",
   title: "List users",

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows the key figures of the service's growth. */
 export const adminNorthStar = defineTool({
   name: "admin_north_star",
   title: "Show growth figures",

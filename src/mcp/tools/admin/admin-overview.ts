@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows an overview of the whole service. */
 export const adminOverview = defineTool({
   name: "admin_overview",
   title: "Show an overview of the service",

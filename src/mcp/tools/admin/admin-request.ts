@@ -3,7 +3,6 @@ import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { findRequestable, isDangerous } from "../../requestable-endpoints.ts";
 import { endpointName, defineTool, idempotencyField } from "../../tool.ts";
 
-/** Calls an endpoint of the account or administration plane. */
 export const adminRequest = defineTool({
   name: "admin_request",
   title: "Call an administration endpoint",

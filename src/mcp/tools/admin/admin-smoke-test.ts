@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Runs smoke tests. */
 export const adminSmokeTest = defineTool({
   name: "admin_smoke_test",
   title: "Run smoke tests",

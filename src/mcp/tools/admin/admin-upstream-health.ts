@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows the health of providers. */
 export const adminUpstreamHealth = defineTool({
   name: "admin_upstream_health",
   title: "Show the health of providers",

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows the usage of the whole service. */
 export const adminUsageSummary = defineTool({
   name: "admin_usage_summary",
   title: "Show the usage of the service",

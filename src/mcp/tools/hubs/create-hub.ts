@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
 import { visibilityOf } from "./hub-fields.ts";
 
-/** Creates a hub. */
 export const createHub = defineTool({
   name: "create_hub",
   title: "Create a hub",

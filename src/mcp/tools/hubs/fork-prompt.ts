@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
 import { visibilityOf } from "./hub-fields.ts";
 
-/** Forks a prompt. */
 export const forkPrompt = defineTool({
   name: "fork_prompt",
   title: "Fork a prompt",

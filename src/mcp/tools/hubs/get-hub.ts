@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Shows a hub. */
 export const getHub = defineTool({
   name: "get_hub",
   title: "Show a hub",

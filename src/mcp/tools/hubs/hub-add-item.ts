@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
 import { tagsField } from "./hub-fields.ts";
 
-/** Adds an item to a hub. */
 export const hubAddItem = defineTool({
   name: "hub_add_item",
   title: "Add an item to a hub",

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
 
-/** Imports a skill into a hub. */
 export const hubImportSkill = defineTool({
   name: "hub_import_skill",
   title: "Import a skill",

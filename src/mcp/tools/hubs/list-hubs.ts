@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Lists hubs. */
 export const listHubs = defineTool({
   name: "list_hubs",
   title: "List hubs",

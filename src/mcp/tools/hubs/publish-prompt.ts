@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
 import { tagsField } from "./hub-fields.ts";
 
-/** Publishes a prompt. */
 export const publishPrompt = defineTool({
   name: "publish_prompt",
   title: "Publish a prompt",

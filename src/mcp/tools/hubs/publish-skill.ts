@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
 import { tagsField } from "./hub-fields.ts";
 
-/** Publishes a skill. */
 export const publishSkill = defineTool({
   name: "publish_skill",
   title: "Publish a skill",

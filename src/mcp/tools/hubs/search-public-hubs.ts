@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Finds public hubs. */
 export const searchPublicHubs = defineTool({
   name: "search_public_hubs",
   title: "Search public hubs",

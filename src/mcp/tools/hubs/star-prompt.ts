@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Stars a prompt. */
 export const starPrompt = defineTool({
   name: "star_prompt",
   title: "Star a prompt",

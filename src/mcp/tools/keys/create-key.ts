@@ -8,7 +8,6 @@ const notice =
   "The secret in `key` is shown this once. Hand it to the person who asked for it or store it where it is needed, and do not " +
   "repeat it in later messages, logs or files.";
 
-/** Creates an LLM key. */
 export const createKey = defineTool({
   name: "create_key",
   title: "Create an LLM key",

@@ -5,7 +5,6 @@ const answerSchema = z.looseObject({
   data: z.array(z.looseObject({ keys: z.array(z.looseObject({ enabled: z.boolean() })) })),
 });
 
-/** Lists provider keys of the workspace. */
 export const listByokKeys = defineTool({
   name: "list_byok_keys",
   title: "List provider keys",

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Lists LLM keys. */
 export const listKeys = defineTool({
   name: "list_keys",
   title: "List LLM keys",

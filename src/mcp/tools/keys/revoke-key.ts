@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
 
-/** Revokes an LLM key. */
 export const revokeKey = defineTool({
   name: "revoke_key",
   title: "Delete an LLM key",

@@ -4,7 +4,6 @@ import { askForPictures, pictureArguments, picturesSchema } from "./pictures.ts"
 
 const picture = z.string().min(1);
 
-/** Changes pictures as a prompt says. */
 export const editImage = defineTool({
   name: "edit_image",
   title: "Change pictures",

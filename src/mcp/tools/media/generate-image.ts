@@ -2,7 +2,6 @@ import { z } from "zod";
 import { defineTool, idempotencyField } from "../../tool.ts";
 import { askForPictures, pictureArguments, picturesSchema } from "./pictures.ts";
 
-/** Makes pictures of a prompt. */
 export const generateImage = defineTool({
   name: "generate_image",
   title: "Make pictures",

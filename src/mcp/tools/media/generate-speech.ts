@@ -38,7 +38,6 @@ function spokenIn(text: string): { sound: Buffer; usage: unknown } {
 /** The first bytes of sound that a provider makes in place of what was asked for. */
 const isWav = (sound: Buffer): boolean => sound.toString("latin1", 0, 4) === "RIFF";
 
-/** Speaks a text. */
 export const generateSpeech = defineTool({
   name: "generate_speech",
   title: "Speak a text",

@@ -43,7 +43,6 @@ function soundIn({
 
 const answerSchema = z.looseObject({ text: z.string(), usage: z.unknown().optional() });
 
-/** Writes down what a sound says. */
 export const transcribeAudio = defineTool({
   name: "transcribe_audio",
   title: "Transcribe sound",

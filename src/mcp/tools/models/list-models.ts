@@ -31,7 +31,6 @@ const byPrice = (one: ModelObject, other: ModelObject): number =>
 const byContext = (one: ModelObject, other: ModelObject): number =>
   other.context_length - one.context_length || one.id.localeCompare(other.id);
 
-/** Lists models of the catalog. */
 export const listModels = defineTool({
   name: "list_models",
   title: "List models",

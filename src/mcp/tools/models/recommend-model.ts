@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../../tool.ts";
 
-/** Recommends models for a task. */
 export const recommendModel = defineTool({
   name: "recommend_model",
   title: "Recommend a model",
