@@ -3,6 +3,7 @@ import type { AnswerTokens } from "../inference/dialects/answer-tokens.ts";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
+import { recordColumns } from "../platform/storage/record-columns.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
 import {
   openStatuses,
@@ -334,35 +335,37 @@ export class BatchStore {
   }
 }
 
-function batchOf(row: BatchTables["batches"]): Batch {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    keyId: row.key_id,
-    form: row.form as BatchForm,
-    endpoint: row.endpoint,
-    completionWindow: row.completion_window,
-    status: row.status as BatchStatus,
-    createdAtMs: row.created_at_ms,
-    expiresAtMs: row.expires_at_ms,
-    inProgressAtMs: row.in_progress_at_ms,
-    finalizingAtMs: row.finalizing_at_ms,
-    endedAtMs: row.ended_at_ms,
-    cancellingAtMs: row.cancelling_at_ms,
-    inputFileId: row.input_file_id,
-    outputFileId: row.output_file_id,
-    errorFileId: row.error_file_id,
-    outputExpiresSeconds: row.output_expires_s,
-    total: row.total,
-    completed: row.completed,
-    failed: row.failed,
-    costNano: row.cost_nano,
-    problems: row.problems === null ? null : (JSON.parse(row.problems) as InputProblem[]),
-    metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
-    failures: row.failures === null ? null : (JSON.parse(row.failures) as Record<string, number>),
-    usage: row.usage === null ? null : (JSON.parse(row.usage) as AnswerTokens),
-    pauseNote: row.pause_note,
-    pausedUntilMs: row.paused_until_ms,
-    sealedKey: row.sealed_key,
-  };
-}
+const columns = recordColumns<Omit<Batch, "outputExpiresSeconds">>({
+  id: "plain",
+  workspaceId: "plain",
+  keyId: "plain",
+  form: "plain",
+  endpoint: "plain",
+  completionWindow: "plain",
+  status: "plain",
+  createdAtMs: "plain",
+  expiresAtMs: "plain",
+  inProgressAtMs: "plain",
+  finalizingAtMs: "plain",
+  endedAtMs: "plain",
+  cancellingAtMs: "plain",
+  inputFileId: "plain",
+  outputFileId: "plain",
+  errorFileId: "plain",
+  total: "plain",
+  completed: "plain",
+  failed: "plain",
+  costNano: "plain",
+  problems: "json",
+  metadata: "json",
+  failures: "json",
+  usage: "json",
+  pauseNote: "plain",
+  pausedUntilMs: "plain",
+  sealedKey: "plain",
+});
+
+const batchOf = (row: BatchTables["batches"]): Batch => ({
+  ...columns.fromRow(row),
+  outputExpiresSeconds: row.output_expires_s,
+});

@@ -1,4 +1,5 @@
 import type { AnswerTokens } from "../inference/dialects/answer-tokens.ts";
+import type { RowOf } from "../platform/storage/record-columns.ts";
 
 /** The two forms in which clients know batches. */
 export type BatchForm = "openai" | "anthropic";
@@ -88,36 +89,8 @@ export interface BatchLine {
 
 /** The tables of batches, of their lines, and of the results that are not in files yet. */
 export interface BatchTables {
-  batches: {
-    id: string;
-    workspace_id: string;
-    key_id: string;
-    form: string;
-    endpoint: string;
-    completion_window: string;
-    status: string;
-    created_at_ms: number;
-    expires_at_ms: number;
-    in_progress_at_ms: number | null;
-    finalizing_at_ms: number | null;
-    ended_at_ms: number | null;
-    cancelling_at_ms: number | null;
-    input_file_id: string;
-    output_file_id: string | null;
-    error_file_id: string | null;
+  batches: RowOf<Omit<Batch, "outputExpiresSeconds">> & {
     output_expires_s: number | null;
-    total: number;
-    completed: number;
-    failed: number;
-    cost_nano: number;
-    problems: string | null;
-    metadata: string | null;
-    usage: string | null;
-    /** The failures of its lines by code, once it has ended. */
-    failures: string | null;
-    pause_note: string | null;
-    paused_until_ms: number;
-    sealed_key: string;
     leased_by: string | null;
     leased_until_ms: number;
   };

@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
-import type { KeySource, QuotaReset, PauseReason, ProviderKey } from "./provider-key.ts";
+import { recordColumns, type RowOf } from "../platform/storage/record-columns.ts";
+import type { QuotaReset, PauseReason, ProviderKey } from "./provider-key.ts";
 
 /** Returns the fields of a record that a change gave other values. */
 export const changesOf = <Record extends object>(before: Record, after: Record): Partial<Record> =>
@@ -7,22 +8,12 @@ export const changesOf = <Record extends object>(before: Record, after: Record):
     Object.entries(after).filter(([name, value]) => before[name as keyof Record] !== value),
   ) as Partial<Record>;
 
-interface ProviderKeyRow {
-  id: string;
-  workspace_id: string;
-  provider_id: string;
-  label: string;
-  preview: string;
-  sealed: string;
-  enabled: number;
-  source: string;
+interface ProviderKeyRow extends RowOf<Omit<ProviderKey, "quota" | "donation">> {
   quota_limit_nano: number | bigint | null;
   quota_reset: string | null;
   donated_at_ms: number | null;
   daily_limit_nano: number | bigint | null;
   pause_reason: string | null;
-  created_at_ms: number;
-  updated_at_ms: number | null;
 }
 
 /** Rows of provider keys. */
@@ -35,15 +26,21 @@ const nanoOrNull = (nano: number | bigint | null): bigint | null =>
 const numberOrNull = (nano: bigint | null | undefined): number | null =>
   nano === null || nano === undefined ? null : Number(nano);
 
+const columns = recordColumns<Omit<ProviderKey, "quota" | "donation">>({
+  id: "plain",
+  workspaceId: "plain",
+  providerId: "plain",
+  label: "plain",
+  preview: "plain",
+  sealed: "plain",
+  enabled: "flag",
+  source: "plain",
+  createdAtMs: "plain",
+  updatedAtMs: "plain",
+});
+
 const fromRow = (row: ProviderKeyRow): ProviderKey => ({
-  id: row.id,
-  workspaceId: row.workspace_id,
-  providerId: row.provider_id,
-  label: row.label,
-  preview: row.preview,
-  sealed: row.sealed,
-  enabled: row.enabled === 1,
-  source: row.source as KeySource,
+  ...columns.fromRow(row),
   quota:
     row.quota_limit_nano === null
       ? null
@@ -56,26 +53,15 @@ const fromRow = (row: ProviderKeyRow): ProviderKey => ({
           dailyLimitNano: nanoOrNull(row.daily_limit_nano),
           paused: row.pause_reason as PauseReason | null,
         },
-  createdAtMs: row.created_at_ms,
-  updatedAtMs: row.updated_at_ms,
 });
 
 const toRow = (key: ProviderKey): ProviderKeyRow => ({
-  id: key.id,
-  workspace_id: key.workspaceId,
-  provider_id: key.providerId,
-  label: key.label,
-  preview: key.preview,
-  sealed: key.sealed,
-  enabled: key.enabled ? 1 : 0,
-  source: key.source,
+  ...columns.rowOf(key),
   quota_limit_nano: numberOrNull(key.quota?.limitNano),
   quota_reset: key.quota?.reset ?? null,
   donated_at_ms: key.donation?.donatedAtMs ?? null,
   daily_limit_nano: numberOrNull(key.donation?.dailyLimitNano),
   pause_reason: key.donation?.paused ?? null,
-  created_at_ms: key.createdAtMs,
-  updated_at_ms: key.updatedAtMs,
 });
 
 /** Stores sealed provider keys. */

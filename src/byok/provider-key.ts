@@ -2,7 +2,7 @@
 export const keySources = ["cli", "dashboard", "api"] as const;
 
 /** One of `keySources`. */
-export type KeySource = (typeof keySources)[number];
+type KeySource = (typeof keySources)[number];
 
 /** The rolling windows of a quota; null means that it never resets. */
 export type QuotaReset = "daily" | "weekly" | "monthly" | null;

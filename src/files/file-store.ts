@@ -1,6 +1,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Clock } from "../platform/kernel/clock.ts";
 import { newId } from "../platform/kernel/ids.ts";
+import { recordColumns, type RowOf } from "../platform/storage/record-columns.ts";
 import type { StoredObject, ObjectStore } from "./object-store.ts";
 
 /** The purposes that callers may give a file, as OpenAI has them. */
@@ -38,16 +39,7 @@ export type NewFile = Omit<FileRecord, "id" | "createdAtMs" | "object" | "worksp
 
 /** The tables of files, of the bytes that each workspace stores, and of uploads in parts. */
 export interface FileTables {
-  files: {
-    id: string;
-    workspace_id: string;
-    key_id: string | null;
-    created_at_ms: number;
-    expires_at_ms: number | null;
-    filename: string;
-    mime_type: string;
-    purpose: string;
-    is_output: number;
+  files: RowOf<Omit<FileRecord, "object">> & {
     bytes: number;
     object: string;
     sealed_key: string;
@@ -217,7 +209,8 @@ export class FileStore {
       );
     const edge = asked.before ?? asked.after;
     if (edge !== undefined) query = query.where("id", descends ? "<" : ">", edge);
-    if (asked.purpose !== undefined) query = query.where("purpose", "=", asked.purpose);
+    if (asked.purpose !== undefined)
+      query = query.where("purpose", "=", asked.purpose as FilePurpose);
     if (asked.ids !== undefined) query = query.where("id", "in", [...asked.ids]);
     const rows = await query
       .orderBy("id", descends ? "desc" : "asc")
@@ -369,16 +362,20 @@ export async function countBytes(
 const isLive = ({ expires_at_ms }: FileTables["files"], nowMs: number): boolean =>
   expires_at_ms === null || expires_at_ms > nowMs;
 
+const columns = recordColumns<Omit<FileRecord, "object">>({
+  id: "plain",
+  workspaceId: "plain",
+  keyId: "plain",
+  createdAtMs: "plain",
+  expiresAtMs: "plain",
+  filename: "plain",
+  mimeType: "plain",
+  purpose: "plain",
+  isOutput: "flag",
+});
+
 const rowOf = ({ object, ...file }: FileRecord): FileTables["files"] => ({
-  id: file.id,
-  workspace_id: file.workspaceId,
-  key_id: file.keyId,
-  created_at_ms: file.createdAtMs,
-  expires_at_ms: file.expiresAtMs,
-  filename: file.filename,
-  mime_type: file.mimeType,
-  purpose: file.purpose,
-  is_output: file.isOutput ? 1 : 0,
+  ...columns.rowOf(file),
   bytes: object.bytes,
   object: object.name,
   sealed_key: object.sealedKey,
@@ -387,15 +384,7 @@ const rowOf = ({ object, ...file }: FileRecord): FileTables["files"] => ({
 });
 
 const recordOf = (row: FileTables["files"]): FileRecord => ({
-  id: row.id,
-  workspaceId: row.workspace_id,
-  keyId: row.key_id,
-  createdAtMs: row.created_at_ms,
-  expiresAtMs: row.expires_at_ms,
-  filename: row.filename,
-  mimeType: row.mime_type,
-  purpose: row.purpose as FilePurpose,
-  isOutput: row.is_output === 1,
+  ...columns.fromRow(row),
   object: {
     name: row.object,
     workspaceId: row.workspace_id,

@@ -1,41 +1,17 @@
 import type { Kysely } from "kysely";
 import { newId } from "../../platform/kernel/ids.ts";
 import type { DeliveryOutcome } from "../../platform/notify/webhook-sender.ts";
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import type { Budget } from "./budget.ts";
 
 /** A way in which an alert is delivered. */
 export type Channel = "email" | "webhook";
 type DeliveryStatus = "pending" | "delivered" | "failed";
 
-interface AlertRow {
-  id: string;
-  budget_id: string;
-  period_start_ms: number;
-  threshold: number;
-  limit_nano: number | bigint;
-  spent_nano: number | bigint;
-  at_ms: number;
-}
-
-interface DeliveryRow {
-  id: string;
-  alert_id: string;
-  budget_id: string;
-  channel: string;
-  target: string;
-  status: string;
-  attempts: number;
-  next_attempt_ms: number | null;
-  last_status: number | null;
-  last_error: string | null;
-  created_at_ms: number;
-  ended_at_ms: number | null;
-}
-
 /** Rows of alerts and of their messages. */
 export interface AlertTables {
-  budget_alerts: AlertRow;
-  budget_deliveries: DeliveryRow;
+  budget_alerts: RowOf<Alert>;
+  budget_deliveries: RowOf<Delivery>;
 }
 
 /** A threshold that was reached. */
@@ -69,29 +45,29 @@ export interface Delivery {
   endedAtMs: number | null;
 }
 
-const alertOf = (row: AlertRow): Alert => ({
-  id: row.id,
-  budgetId: row.budget_id,
-  periodStartMs: row.period_start_ms,
-  threshold: row.threshold,
-  limitNano: BigInt(row.limit_nano),
-  spentNano: BigInt(row.spent_nano),
-  atMs: row.at_ms,
+const { fromRow: alertOf } = recordColumns<Alert>({
+  id: "plain",
+  budgetId: "plain",
+  periodStartMs: "plain",
+  threshold: "plain",
+  limitNano: "nano",
+  spentNano: "nano",
+  atMs: "plain",
 });
 
-const deliveryOf = (row: DeliveryRow): Delivery => ({
-  id: row.id,
-  alertId: row.alert_id,
-  budgetId: row.budget_id,
-  channel: row.channel as Channel,
-  target: row.target,
-  status: row.status as DeliveryStatus,
-  attempts: row.attempts,
-  nextAttemptMs: row.next_attempt_ms,
-  lastStatus: row.last_status,
-  lastError: row.last_error,
-  createdAtMs: row.created_at_ms,
-  endedAtMs: row.ended_at_ms,
+const { fromRow: deliveryOf } = recordColumns<Delivery>({
+  id: "plain",
+  alertId: "plain",
+  budgetId: "plain",
+  channel: "plain",
+  target: "plain",
+  status: "plain",
+  attempts: "plain",
+  nextAttemptMs: "plain",
+  lastStatus: "plain",
+  lastError: "plain",
+  createdAtMs: "plain",
+  endedAtMs: "plain",
 });
 
 /** The thresholds that a budget has reached in a period. */
@@ -115,7 +91,7 @@ export class AlertStore {
   raise({ budget, periodStartMs, thresholds, spentNano, nowMs }: Reached): Promise<number> {
     return this.database.transaction().execute(async (transaction) => {
       const rows = thresholds.map(
-        (threshold): AlertRow => ({
+        (threshold): RowOf<Alert> => ({
           id: newId("alr", nowMs),
           budget_id: budget.id,
           period_start_ms: periodStartMs,
@@ -242,7 +218,7 @@ export class AlertStore {
 function deliveriesOf(
   { id: budgetId, emails, webhookUrl }: Budget,
   { alertId, nowMs }: { alertId: string; nowMs: number },
-): DeliveryRow[] {
+): RowOf<Delivery>[] {
   const targets: [Channel, string][] = emails.map((email) => ["email", email]);
   if (webhookUrl !== null) targets.push(["webhook", webhookUrl]);
   return targets.map(([channel, target]) => ({

@@ -1,64 +1,28 @@
 import type { Kysely } from "kysely";
-import type { Budget, BudgetAction, BudgetPeriod, BudgetScope } from "./budget.ts";
-
-interface BudgetRow {
-  id: string;
-  workspace_id: string;
-  name: string;
-  scope: string;
-  subject: string | null;
-  period: string;
-  time_zone: string | null;
-  action: string;
-  limit_nano: number | bigint;
-  /** JSON, as `emails` is. */
-  thresholds: string;
-  emails: string;
-  webhook_url: string | null;
-  secret_version: number;
-  created_at_ms: number;
-  updated_at_ms: number | null;
-}
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
+import type { Budget } from "./budget.ts";
 
 /** Rows of budgets. */
 export interface BudgetTables {
-  budgets: BudgetRow;
+  budgets: RowOf<Budget>;
 }
 
-const fromRow = (row: BudgetRow): Budget => ({
-  id: row.id,
-  workspaceId: row.workspace_id,
-  name: row.name,
-  scope: row.scope as BudgetScope,
-  subject: row.subject,
-  period: row.period as BudgetPeriod,
-  timeZone: row.time_zone,
-  action: row.action as BudgetAction,
-  limitNano: BigInt(row.limit_nano),
-  thresholds: JSON.parse(row.thresholds) as number[],
-  emails: JSON.parse(row.emails) as string[],
-  webhookUrl: row.webhook_url,
-  secretVersion: row.secret_version,
-  createdAtMs: row.created_at_ms,
-  updatedAtMs: row.updated_at_ms,
-});
-
-const rowOf = (budget: Budget): BudgetRow => ({
-  id: budget.id,
-  workspace_id: budget.workspaceId,
-  name: budget.name,
-  scope: budget.scope,
-  subject: budget.subject,
-  period: budget.period,
-  time_zone: budget.timeZone,
-  action: budget.action,
-  limit_nano: Number(budget.limitNano),
-  thresholds: JSON.stringify(budget.thresholds),
-  emails: JSON.stringify(budget.emails),
-  webhook_url: budget.webhookUrl,
-  secret_version: budget.secretVersion,
-  created_at_ms: budget.createdAtMs,
-  updated_at_ms: budget.updatedAtMs,
+const { fromRow, rowOf } = recordColumns<Budget>({
+  id: "plain",
+  workspaceId: "plain",
+  name: "plain",
+  scope: "plain",
+  subject: "plain",
+  period: "plain",
+  timeZone: "plain",
+  action: "plain",
+  limitNano: "nano",
+  thresholds: "json",
+  emails: "json",
+  webhookUrl: "plain",
+  secretVersion: "plain",
+  createdAtMs: "plain",
+  updatedAtMs: "plain",
 });
 
 /** Stores budgets. */

@@ -36,7 +36,7 @@ export interface Sender {
  * exceed the limit.
  */
 export const budgetActions = ["alert", "block"] as const;
-export type BudgetAction = (typeof budgetActions)[number];
+type BudgetAction = (typeof budgetActions)[number];
 
 /**
  * The calendar periods (UTC) after which a budget starts again. Weeks begin on Monday. `total` never

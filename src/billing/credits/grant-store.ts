@@ -1,4 +1,5 @@
 import type { CommitQueue } from "../../platform/storage/commit-queue.ts";
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import type { Bucket } from "../ledger/transfer.ts";
 import type { Kysely } from "kysely";
 
@@ -26,31 +27,20 @@ export interface Grant {
   grantedBy: string;
 }
 
-interface GrantRow {
-  transfer_id: string;
-  workspace_id: string;
-  granted_at_ms: number;
-  bucket: string;
-  kind: string;
-  amount_nano: number | bigint;
-  description: string | null;
-  granted_by: string;
-}
-
 /** Rows of grants. */
 export interface GrantTables {
-  credit_grants: GrantRow;
+  credit_grants: RowOf<StandingGrant>;
 }
 
-const fromRow = (row: GrantRow): StandingGrant => ({
-  transferId: row.transfer_id,
-  workspaceId: row.workspace_id,
-  grantedAtMs: row.granted_at_ms,
-  bucket: row.bucket as Bucket,
-  kind: row.kind as GrantKind,
-  amountNano: BigInt(row.amount_nano),
-  description: row.description,
-  grantedBy: row.granted_by,
+const { fromRow } = recordColumns<StandingGrant>({
+  transferId: "plain",
+  workspaceId: "plain",
+  grantedAtMs: "plain",
+  bucket: "plain",
+  kind: "plain",
+  amountNano: "nano",
+  description: "plain",
+  grantedBy: "plain",
 });
 
 /** Reads grants. They are written through the commit queue only. */

@@ -1,30 +1,11 @@
 import { type Kysely, sql } from "kysely";
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import type { Customer, CustomerPlan } from "./customer.ts";
 
-interface CustomerRow {
-  id: string;
-  workspace_id: string;
-  external_id: string;
-  name: string;
-  email: string | null;
-  /** JSON, with amounts as text. */
+/** The plan is JSON, with amounts as text. */
+interface CustomerRow extends RowOf<Omit<Customer, "plan">> {
   plan: string | null;
-  credits_nano: number | bigint;
-  suspended: number;
-  stripe_customer_id: string | null;
-  link_version: number;
-  created_at_ms: number;
-  updated_at_ms: number;
   removed_at_ms: number | null;
-}
-
-interface CreditRow {
-  id: string;
-  customer_id: string;
-  workspace_id: string;
-  amount_nano: number | bigint;
-  note: string | null;
-  created_at_ms: number;
 }
 
 interface DayRow {
@@ -42,7 +23,7 @@ interface DayRow {
 /** Rows of customers, their credits and what they used. */
 export interface CustomerTables {
   customers: CustomerRow;
-  customer_credits: CreditRow;
+  customer_credits: RowOf<CustomerCredit>;
   customer_days: DayRow;
 }
 
@@ -91,35 +72,38 @@ function planFrom(text: string | null): CustomerPlan | null {
   };
 }
 
+const columns = recordColumns<Omit<Customer, "plan">>({
+  id: "plain",
+  workspaceId: "plain",
+  externalId: "plain",
+  name: "plain",
+  email: "plain",
+  creditsNano: "nano",
+  suspended: "flag",
+  stripeCustomerId: "plain",
+  linkVersion: "plain",
+  createdAtMs: "plain",
+  updatedAtMs: "plain",
+});
+
 const fromRow = (row: CustomerRow): Customer => ({
-  id: row.id,
-  workspaceId: row.workspace_id,
-  externalId: row.external_id,
-  name: row.name,
-  email: row.email,
+  ...columns.fromRow(row),
   plan: planFrom(row.plan),
-  creditsNano: BigInt(row.credits_nano),
-  suspended: row.suspended === 1,
-  stripeCustomerId: row.stripe_customer_id,
-  linkVersion: row.link_version,
-  createdAtMs: Number(row.created_at_ms),
-  updatedAtMs: Number(row.updated_at_ms),
 });
 
 const rowOf = (customer: Customer): CustomerRow => ({
-  id: customer.id,
-  workspace_id: customer.workspaceId,
-  external_id: customer.externalId,
-  name: customer.name,
-  email: customer.email,
+  ...columns.rowOf(customer),
   plan: planText(customer.plan),
-  credits_nano: Number(customer.creditsNano),
-  suspended: customer.suspended ? 1 : 0,
-  stripe_customer_id: customer.stripeCustomerId,
-  link_version: customer.linkVersion,
-  created_at_ms: customer.createdAtMs,
-  updated_at_ms: customer.updatedAtMs,
   removed_at_ms: null,
+});
+
+const credits = recordColumns<CustomerCredit>({
+  id: "plain",
+  customerId: "plain",
+  workspaceId: "plain",
+  amountNano: "nano",
+  note: "plain",
+  createdAtMs: "plain",
 });
 
 /** Returns the columns of a customer that has nothing of its own yet. */
@@ -286,17 +270,7 @@ export class CustomerStore {
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) return undefined;
-      await transaction
-        .insertInto("customer_credits")
-        .values({
-          id: credit.id,
-          customer_id: credit.customerId,
-          workspace_id: credit.workspaceId,
-          amount_nano: amount,
-          note: credit.note,
-          created_at_ms: credit.createdAtMs,
-        })
-        .execute();
+      await transaction.insertInto("customer_credits").values(credits.rowOf(credit)).execute();
       return fromRow(row);
     });
   }
@@ -310,14 +284,7 @@ export class CustomerStore {
       .orderBy("id", "desc")
       .limit(limit)
       .execute();
-    return rows.map((row) => ({
-      id: row.id,
-      customerId: row.customer_id,
-      workspaceId: row.workspace_id,
-      amountNano: BigInt(row.amount_nano),
-      note: row.note,
-      createdAtMs: Number(row.created_at_ms),
-    }));
+    return rows.map(credits.fromRow);
   }
 
   /** Returns what a customer used, by day and model, oldest first. */

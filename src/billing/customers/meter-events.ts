@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import { dayMs, hourMs, minuteMs, type Clock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import { periodAt, type Span } from "../budgets/budget.ts";
 import { PaymentError } from "../payments/orders.ts";
 import type { CustomerBook } from "./customer-book.ts";
@@ -25,20 +26,11 @@ const oldestMs = 35 * dayMs - hourMs;
 const sumsMax = 500;
 const sentMax = 500;
 
-interface MeterEventRow {
-  id: string;
+interface MeterEventRow extends RowOf<MeterEvent> {
   workspace_id: string;
-  customer_id: string;
-  stripe_customer_id: string;
-  event_name: string;
   period_start_ms: number;
   place: number;
-  units: number;
-  at_ms: number;
-  attempts: number;
   next_at_ms: number;
-  ended_at_ms: number | null;
-  error: string | null;
 }
 
 /** Rows of events for a meter at Stripe. */
@@ -63,16 +55,16 @@ export interface MeterEvent {
   error: string | null;
 }
 
-const fromRow = (row: MeterEventRow): MeterEvent => ({
-  id: row.id,
-  customerId: row.customer_id,
-  stripeCustomerId: row.stripe_customer_id,
-  eventName: row.event_name,
-  units: Number(row.units),
-  atMs: Number(row.at_ms),
-  attempts: row.attempts,
-  endedAtMs: row.ended_at_ms === null ? null : Number(row.ended_at_ms),
-  error: row.error,
+const { fromRow } = recordColumns<MeterEvent>({
+  id: "plain",
+  customerId: "plain",
+  stripeCustomerId: "plain",
+  eventName: "plain",
+  units: "plain",
+  atMs: "plain",
+  attempts: "plain",
+  endedAtMs: "plain",
+  error: "plain",
 });
 
 /** The work of meter events. */

@@ -1,27 +1,32 @@
 import type { Kysely } from "kysely";
 import { mayBeId } from "../../platform/kernel/ids.ts";
 import type { Month } from "../ledger/month.ts";
-import type { OrderKind, OrderState, Buyer, Order } from "./orders.ts";
+import { recordColumns } from "../../platform/storage/record-columns.ts";
+import type { Order, OrderKind } from "./orders.ts";
 import type { PaymentTables, OrderRow } from "./payment-tables.ts";
 
+const columns = recordColumns<Omit<Order, "chargeCents" | "month">>({
+  id: "plain",
+  workspaceId: "plain",
+  live: "flag",
+  kind: "plain",
+  state: "plain",
+  failure: "plain",
+  createdAtMs: "plain",
+  createdBy: "plain",
+  buyer: "json",
+  creditCents: "plain",
+  feeCents: "plain",
+  currency: "plain",
+  customerId: "plain",
+  paymentMethodId: "plain",
+  sessionId: "plain",
+  paymentIntentId: "plain",
+});
+
 const fromRow = (row: OrderRow): Order => ({
-  id: row.id,
-  workspaceId: row.workspace_id,
-  live: row.live === 1,
-  kind: row.kind as OrderKind,
-  state: row.state as OrderState,
-  failure: row.failure,
-  createdAtMs: row.created_at_ms,
-  createdBy: row.created_by,
-  buyer: JSON.parse(row.buyer) as Buyer,
-  creditCents: row.credit_cents,
-  feeCents: row.fee_cents,
+  ...columns.fromRow(row),
   chargeCents: row.credit_cents + row.fee_cents,
-  currency: row.currency,
-  customerId: row.customer_id,
-  paymentMethodId: row.payment_method_id,
-  sessionId: row.session_id,
-  paymentIntentId: row.payment_intent_id,
   month:
     row.month === null || row.month_sequence === null
       ? null
@@ -29,22 +34,7 @@ const fromRow = (row: OrderRow): Order => ({
 });
 
 const toRow = (order: Order): OrderRow => ({
-  id: order.id,
-  workspace_id: order.workspaceId,
-  live: order.live ? 1 : 0,
-  kind: order.kind,
-  state: order.state,
-  failure: order.failure,
-  created_at_ms: order.createdAtMs,
-  created_by: order.createdBy,
-  buyer: JSON.stringify(order.buyer),
-  credit_cents: order.creditCents,
-  fee_cents: order.feeCents,
-  currency: order.currency,
-  customer_id: order.customerId,
-  payment_method_id: order.paymentMethodId,
-  session_id: order.sessionId,
-  payment_intent_id: order.paymentIntentId,
+  ...columns.rowOf(order),
   month: order.month?.name ?? null,
   month_sequence: order.month?.sequence ?? null,
 });

@@ -59,7 +59,7 @@ export function documentOf(id: string): Pick<IssuedDocument, "series" | "number"
 export type OrderKind = "checkout" | "automatic";
 
 /** The state of an order. A paid one also has a receipt. */
-export type OrderState = "open" | "paid" | "failed" | "expired";
+type OrderState = "open" | "paid" | "failed" | "expired";
 
 /** The payer, as printed on the invoice. */
 export interface Buyer {

@@ -4,9 +4,10 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import type { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CommitUnit, InsertStatement } from "../../platform/storage/commit-queue.ts";
+import { recordColumns } from "../../platform/storage/record-columns.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { PaymentSettings, Seller } from "./cents.ts";
-import type { Buyer, DocumentSeries, IssuedDocument } from "./orders.ts";
+import type { DocumentSeries, IssuedDocument } from "./orders.ts";
 import type { OrderStore } from "./order-store.ts";
 import type { PaymentTables, DocumentRow } from "./payment-tables.ts";
 import type { PaymentEvent, ReversalKind, ReversalState, Reversal } from "./stripe-client.ts";
@@ -258,18 +259,22 @@ export class PaymentStore {
   }
 }
 
+const documentColumns = recordColumns<Omit<IssuedDocument, "seller">>({
+  series: "plain",
+  number: "plain",
+  orderId: "plain",
+  reference: "plain",
+  workspaceId: "plain",
+  issuedAtMs: "plain",
+  creditCents: "plain",
+  feeCents: "plain",
+  currency: "plain",
+  buyer: "json",
+});
+
 const documentFromRow = (row: DocumentRow): IssuedDocument => ({
-  series: row.series as DocumentSeries,
-  number: row.number,
-  orderId: row.order_id,
-  reference: row.reference,
-  workspaceId: row.workspace_id,
-  issuedAtMs: row.issued_at_ms,
-  creditCents: row.credit_cents,
-  feeCents: row.fee_cents,
-  currency: row.currency,
+  ...documentColumns.fromRow(row),
   seller: (JSON.parse(row.seller) as Seller | null) ?? undefined,
-  buyer: JSON.parse(row.buyer) as Buyer,
 });
 
 const knownReversals = (rows: readonly PaymentTables["payment_claims"][]): KnownReversal[] =>

@@ -1,3 +1,6 @@
+import type { RowOf } from "../../platform/storage/record-columns.ts";
+import type { IssuedDocument, Order } from "./orders.ts";
+
 /** Rows of payments; `migrations/first-schema/payments.ts` describes them. */
 export interface PaymentTables {
   payment_customers: {
@@ -44,40 +47,14 @@ export interface PaymentTables {
 }
 
 /** A row of `payment_orders`. */
-export interface OrderRow {
-  id: string;
-  workspace_id: string;
-  live: number;
-  kind: string;
-  state: string;
-  failure: string | null;
-  created_at_ms: number;
-  created_by: string;
-  buyer: string;
-  credit_cents: number;
-  fee_cents: number;
-  currency: string;
-  customer_id: string;
-  payment_method_id: string | null;
-  session_id: string | null;
-  payment_intent_id: string | null;
+export interface OrderRow extends RowOf<Omit<Order, "chargeCents" | "month">> {
   month: string | null;
   month_sequence: number | null;
 }
 
-/** A row of `payment_documents`. */
-export interface DocumentRow {
-  series: string;
-  number: number;
-  order_id: string;
-  reference: string;
-  workspace_id: string;
-  issued_at_ms: number;
-  credit_cents: number;
-  fee_cents: number;
-  currency: string;
+/** A row of `payment_documents`; its seller is the JSON `null` where none is named. */
+export interface DocumentRow extends RowOf<Omit<IssuedDocument, "seller">> {
   seller: string;
-  buyer: string;
 }
 
 /** A row of `payment_automatic`. */

@@ -1,95 +1,39 @@
 import { type Kysely, sql } from "kysely";
-import type { Run, RunDegrade, RunLoopGuard } from "../../identity/keys/run.ts";
+import type { Run } from "../../identity/keys/run.ts";
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import type { LedgerTables } from "../ledger/ledger-store.ts";
 
-interface RunRow {
-  id: string;
-  workspace_id: string;
-  owner_id: string;
-  root_id: string;
-  name: string;
-  joined_name: string | null;
-  hash: string;
-  label: string;
-  limit_nano: number | bigint;
-  max_requests: number | null;
-  depth: number;
-  max_depth: number;
-  expires_at_ms: number;
-  /** JSON, as `loop_guard` is. */
-  degrade: string | null;
-  loop_guard: string | null;
-  paused: number;
-  version: number;
-  creator_user_id: string;
-  created_at_ms: number;
-  updated_at_ms: number | null;
-  ended_at_ms: number | null;
-  released_at_ms: number | null;
-  settled_nano: number | bigint;
-  settled_byok_nano: number | bigint;
-  alerted_percent: number;
-}
-
 /** Rows of runs, and the spending of their keys. */
-export type RunTables = Pick<LedgerTables, SpendTable> & { runs: RunRow };
+export type RunTables = Pick<LedgerTables, SpendTable> & { runs: RowOf<Run> };
 
 type SpendTable = "key_spend_hours" | "key_byok_hours";
 
-const fromRow = (row: RunRow): Run => ({
-  id: row.id,
-  workspaceId: row.workspace_id,
-  ownerId: row.owner_id,
-  rootId: row.root_id,
-  name: row.name,
-  ...(row.joined_name !== null && { joinedName: row.joined_name }),
-  hash: row.hash,
-  label: row.label,
-  limitNano: BigInt(row.limit_nano),
-  maxRequests: row.max_requests,
-  depth: row.depth,
-  maxDepth: row.max_depth,
-  expiresAtMs: row.expires_at_ms,
-  ...(row.degrade !== null && { degrade: JSON.parse(row.degrade) as RunDegrade }),
-  ...(row.loop_guard !== null && { loopGuard: JSON.parse(row.loop_guard) as RunLoopGuard }),
-  paused: row.paused === 1,
-  version: row.version,
-  creatorUserId: row.creator_user_id,
-  createdAtMs: row.created_at_ms,
-  updatedAtMs: row.updated_at_ms,
-  endedAtMs: row.ended_at_ms,
-  releasedAtMs: row.released_at_ms,
-  settledNano: BigInt(row.settled_nano),
-  settledByokNano: BigInt(row.settled_byok_nano),
-  alertedPercent: row.alerted_percent,
-});
-
-const rowOf = (run: Run): RunRow => ({
-  id: run.id,
-  workspace_id: run.workspaceId,
-  owner_id: run.ownerId,
-  root_id: run.rootId,
-  name: run.name,
-  joined_name: run.joinedName ?? null,
-  hash: run.hash,
-  label: run.label,
-  limit_nano: Number(run.limitNano),
-  max_requests: run.maxRequests,
-  depth: run.depth,
-  max_depth: run.maxDepth,
-  expires_at_ms: run.expiresAtMs,
-  degrade: run.degrade === undefined ? null : JSON.stringify(run.degrade),
-  loop_guard: run.loopGuard === undefined ? null : JSON.stringify(run.loopGuard),
-  paused: run.paused ? 1 : 0,
-  version: run.version,
-  creator_user_id: run.creatorUserId,
-  created_at_ms: run.createdAtMs,
-  updated_at_ms: run.updatedAtMs,
-  ended_at_ms: run.endedAtMs,
-  released_at_ms: run.releasedAtMs,
-  settled_nano: Number(run.settledNano),
-  settled_byok_nano: Number(run.settledByokNano),
-  alerted_percent: run.alertedPercent,
+const { fromRow, rowOf } = recordColumns<Run>({
+  id: "plain",
+  workspaceId: "plain",
+  ownerId: "plain",
+  rootId: "plain",
+  name: "plain",
+  joinedName: "plain?",
+  hash: "plain",
+  label: "plain",
+  limitNano: "nano",
+  maxRequests: "plain",
+  depth: "plain",
+  maxDepth: "plain",
+  expiresAtMs: "plain",
+  degrade: "json?",
+  loopGuard: "json?",
+  paused: "flag",
+  version: "plain",
+  creatorUserId: "plain",
+  createdAtMs: "plain",
+  updatedAtMs: "plain",
+  endedAtMs: "plain",
+  releasedAtMs: "plain",
+  settledNano: "nano",
+  settledByokNano: "nano",
+  alertedPercent: "plain",
 });
 
 /** The spending and requests of a run together with the runs in it. */

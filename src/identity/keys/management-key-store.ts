@@ -1,41 +1,33 @@
 import type { Kysely } from "kysely";
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import { isScope, type Scope } from "./scopes.ts";
 import type { ManagementKey } from "./management-keys.ts";
 
-interface ManagementKeyRow {
-  id: string;
-  hash: string;
-  workspace_id: string;
-  name: string;
-  description: string | null;
-  scopes: string;
-  label: string;
-  created_at_ms: number;
-  expires_at_ms: number | null;
-  revoked_at_ms: number | null;
-  revocation_reason: string | null;
-  creator_user_id: string | null;
-}
-
 /** The table of management keys. */
 export interface ManagementKeyTables {
-  management_keys: ManagementKeyRow;
+  management_keys: RowOf<ManagementKey>;
 }
 
-const fromRow = (row: ManagementKeyRow): ManagementKey => ({
-  id: row.id,
-  hash: row.hash,
-  workspaceId: row.workspace_id,
-  name: row.name,
-  description: row.description,
-  scopes: (JSON.parse(row.scopes) as string[]).filter(isScope),
-  label: row.label,
-  createdAtMs: row.created_at_ms,
-  expiresAtMs: row.expires_at_ms,
-  revokedAtMs: row.revoked_at_ms,
-  revocationReason: row.revocation_reason,
-  creatorUserId: row.creator_user_id,
+const columns = recordColumns<ManagementKey>({
+  id: "plain",
+  hash: "plain",
+  workspaceId: "plain",
+  name: "plain",
+  description: "plain",
+  scopes: "json",
+  label: "plain",
+  createdAtMs: "plain",
+  expiresAtMs: "plain",
+  revokedAtMs: "plain",
+  revocationReason: "plain",
+  creatorUserId: "plain",
 });
+
+/** Scopes of other releases are left out. */
+function fromRow(row: ManagementKeyTables["management_keys"]): ManagementKey {
+  const key = columns.fromRow(row);
+  return { ...key, scopes: key.scopes.filter(isScope) };
+}
 
 /** Stores management keys. */
 export class ManagementKeyStore {
@@ -62,23 +54,7 @@ export class ManagementKeyStore {
   }
 
   async insert(key: ManagementKey): Promise<void> {
-    await this.database
-      .insertInto("management_keys")
-      .values({
-        id: key.id,
-        hash: key.hash,
-        workspace_id: key.workspaceId,
-        name: key.name,
-        description: key.description,
-        scopes: JSON.stringify(key.scopes),
-        label: key.label,
-        created_at_ms: key.createdAtMs,
-        expires_at_ms: key.expiresAtMs,
-        revoked_at_ms: key.revokedAtMs,
-        revocation_reason: key.revocationReason,
-        creator_user_id: key.creatorUserId,
-      })
-      .execute();
+    await this.database.insertInto("management_keys").values(columns.rowOf(key)).execute();
   }
 
   /**

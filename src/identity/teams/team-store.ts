@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import type { PeopleTables } from "../people/people-tables.ts";
 
 /** A part of a workspace that has keys, members, models and a budget of its own. */
@@ -25,43 +26,21 @@ export interface TeamMember {
   joinedAtMs: number;
 }
 
-interface TeamRow {
-  id: string;
-  workspace_id: string;
-  name: string;
-  allowed_models: string | null;
-  budget_id: string | null;
-  created_at_ms: number;
-  updated_at_ms: number | null;
-  removed_at_ms: number | null;
-}
-
 /** The tables of teams, with those of the people in them and of their keys. */
 export interface TeamTables extends PeopleTables {
-  teams: TeamRow;
+  teams: RowOf<Team> & { removed_at_ms: number | null };
   team_members: { team_id: string; user_id: string; joined_at_ms: number };
   llm_keys: { id: string; workspace_id: string; team_id: string | null };
 }
 
-const fromRow = (row: TeamRow): Team => ({
-  id: row.id,
-  workspaceId: row.workspace_id,
-  name: row.name,
-  allowedModels: row.allowed_models === null ? null : (JSON.parse(row.allowed_models) as string[]),
-  budgetId: row.budget_id,
-  createdAtMs: Number(row.created_at_ms),
-  updatedAtMs: row.updated_at_ms === null ? null : Number(row.updated_at_ms),
-});
-
-const rowOf = (team: Team): TeamRow => ({
-  id: team.id,
-  workspace_id: team.workspaceId,
-  name: team.name,
-  allowed_models: team.allowedModels && JSON.stringify(team.allowedModels),
-  budget_id: team.budgetId,
-  created_at_ms: team.createdAtMs,
-  updated_at_ms: team.updatedAtMs,
-  removed_at_ms: null,
+const { fromRow, rowOf } = recordColumns<Team>({
+  id: "plain",
+  workspaceId: "plain",
+  name: "plain",
+  allowedModels: "json",
+  budgetId: "plain",
+  createdAtMs: "plain",
+  updatedAtMs: "plain",
 });
 
 /** A person in a workspace. */
@@ -96,7 +75,10 @@ export class TeamStore {
   }
 
   async insert(team: Team): Promise<void> {
-    await this.database.insertInto("teams").values(rowOf(team)).execute();
+    await this.database
+      .insertInto("teams")
+      .values({ ...rowOf(team), removed_at_ms: null })
+      .execute();
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
+import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 
 /** A name of a workspace's own for a model, or for several. */
 export interface WorkspaceAlias {
@@ -17,15 +18,17 @@ export type AliasReference = Pick<WorkspaceAlias, "workspaceId" | "name">;
 
 /** Rows of workspaces' aliases. */
 export interface AliasTables {
-  workspace_aliases: {
-    workspace_id: string;
-    name: string;
-    target: string;
-    description: string | null;
-    created_at_ms: number;
-    updated_at_ms: number;
-  };
+  workspace_aliases: RowOf<WorkspaceAlias>;
 }
+
+const { fromRow, rowOf } = recordColumns<WorkspaceAlias>({
+  workspaceId: "plain",
+  name: "plain",
+  target: "json",
+  description: "plain",
+  createdAtMs: "plain",
+  updatedAtMs: "plain",
+});
 
 /** Stores workspaces' aliases. */
 export class AliasStore {
@@ -36,40 +39,20 @@ export class AliasStore {
     let query = this.database.selectFrom("workspace_aliases").selectAll();
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
     const rows = await query.orderBy("created_at_ms").orderBy("name").execute();
-    return rows.map((row) => ({
-      workspaceId: row.workspace_id,
-      name: row.name,
-      target: JSON.parse(row.target) as AliasTarget,
-      description: row.description,
-      createdAtMs: Number(row.created_at_ms),
-      updatedAtMs: Number(row.updated_at_ms),
-    }));
+    return rows.map(fromRow);
   }
 
   /** Stores a new alias. The database refuses a name that its workspace already has. */
   async insert(alias: WorkspaceAlias): Promise<void> {
-    await this.database
-      .insertInto("workspace_aliases")
-      .values({
-        workspace_id: alias.workspaceId,
-        name: alias.name,
-        target: JSON.stringify(alias.target),
-        description: alias.description,
-        created_at_ms: alias.createdAtMs,
-        updated_at_ms: alias.updatedAtMs,
-      })
-      .execute();
+    await this.database.insertInto("workspace_aliases").values(rowOf(alias)).execute();
   }
 
   /** Stores a changed alias. Returns false where it was deleted meanwhile. */
   async update(alias: WorkspaceAlias): Promise<boolean> {
+    const { target, description, updated_at_ms } = rowOf(alias);
     const { numUpdatedRows } = await this.database
       .updateTable("workspace_aliases")
-      .set({
-        target: JSON.stringify(alias.target),
-        description: alias.description,
-        updated_at_ms: alias.updatedAtMs,
-      })
+      .set({ target, description, updated_at_ms })
       .where("workspace_id", "=", alias.workspaceId)
       .where("name", "=", alias.name)
       .executeTakeFirstOrThrow();
