@@ -47,7 +47,11 @@ function sentencesOf({ status, message }: GatewayError, path: string): string[] 
   return [message];
 }
 
-/** Returns an error as a page for a person's browser; undefined for programs. */
+/**
+ * Returns an error as a page for a person's browser; undefined for programs. Some of these accept
+ * HTML before all else too, such as Java's client, so that on a path of the API the browser has to
+ * say that it opens a page.
+ */
 export function errorPage(
   error: GatewayError,
   {
@@ -55,8 +59,9 @@ export function errorPage(
     headers,
   }: { context: RequestContext<unknown>; headers: Readonly<Record<string, string>> },
 ): Response | undefined {
-  if (!asksForPage(context)) return undefined;
   const { request, traceId } = context;
+  const opensPage = request.headers.get("sec-fetch-mode") === "navigate";
+  if (!asksForPage(context) || (isApi(pathOf(request)) && !opensPage)) return undefined;
   const { status } = error;
   const back = request.method === "GET" ? placeOf(context) : "/";
   return pageResponse(

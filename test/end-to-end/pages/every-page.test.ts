@@ -120,7 +120,11 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
       const { context } = signedIn ? owner : stranger;
       const cookies = (await context.cookies()).map(({ name, value }) => `${name}=${value}`);
       const response = await fetch(scene.gateway.origin + path, {
-        headers: { accept: "text/html", cookie: cookies.join("; ") },
+        headers: {
+          accept: "text/html",
+          "sec-fetch-mode": "navigate",
+          cookie: cookies.join("; "),
+        },
       });
       const headers = Object.fromEntries(response.headers);
       const policy = headers["content-security-policy"];
@@ -206,12 +210,15 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
   });
 
   test("programs get JSON where a browser gets a page", async () => {
-    for (const headers of [
-      {},
-      { accept: "application/json" },
-      { accept: "text/html", authorization: "Bearer unknown" },
-    ]) {
-      const answer = await fetch(`${scene.gateway.origin}/nowhere`, { headers });
+    const accept = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2";
+    for (const [path, headers] of [
+      ["/nowhere", {}],
+      ["/nowhere", { accept: "application/json" }],
+      ["/nowhere", { accept: "text/html", authorization: "Bearer unknown" }],
+      ["/api/v1/nowhere", { accept }],
+      ["/v1/models/acme/none", { accept }],
+    ] as const) {
+      const answer = await fetch(`${scene.gateway.origin}${path}`, { headers });
       expect([answer.status, textAt(await answer.json(), "error.code")]).toEqual([
         404,
         "not_found",
