@@ -3,7 +3,7 @@ import { z } from "zod";
 import { brand } from "../platform/kernel/brand.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { conceptDocument, conceptsFor } from "./okf/concepts.ts";
-import { modelSchema } from "./tools/models/list-models.ts";
+import { modelSchema } from "./tools/models.ts";
 import type { McpSdk, ToolContext } from "./tool.ts";
 
 /** Resources of a page of `resources/list`. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { pictureTypeOf } from "../../../platform/kernel/picture-type.ts";
 import { MediaResult } from "../../media-result.ts";
-import type { ToolContext } from "../../tool.ts";
+import { type ToolContext, defineTool, idempotencyField } from "../../tool.ts";
 import { answeredCall, answeredFields, askModel } from "./answered-call.ts";
 import type { InnerAnswer } from "../../../http/request-context.ts";
 
@@ -9,7 +9,7 @@ import type { InnerAnswer } from "../../../http/request-context.ts";
 const picturesMax = 4;
 
 /** The arguments that making and changing pictures have in common. */
-export const pictureArguments = {
+const pictureArguments = {
   model: z
     .string()
     .min(1)
@@ -39,7 +39,7 @@ export const pictureArguments = {
 };
 
 /** The result of making pictures. */
-export const picturesSchema = z.looseObject({
+const picturesSchema = z.looseObject({
   pictures: z.array(
     z.looseObject({
       media_type: z.string(),
@@ -75,7 +75,7 @@ interface AskedPictures {
  * Asks a model for pictures, and returns them as blocks in their order. Throws the `GatewayError`
  * that refuses the call.
  */
-export async function askForPictures(
+async function askForPictures(
   context: Pick<ToolContext, "request">,
   endpoint: `POST /images/${string}`,
   { link, idempotency_key: idempotencyKey, ...fields }: AskedPictures,
@@ -99,3 +99,44 @@ function picturesOf(answer: InnerAnswer): MediaResult {
   };
   return new MediaResult({ pictures: shown, ...answeredCall(answer, usage) }, data.map(blockOf));
 }
+
+export const generateImage = defineTool({
+  name: "generate_image",
+  title: "Make pictures",
+  description:
+    "Makes pictures of a prompt, which are shown as images, or as addresses with link. list_models with category image lists the " +
+    "models and their prices. The charge is held before a provider is asked, and is in cost.",
+  scope: "inference",
+  effect: "adds",
+  endpoint: "POST /images/generations",
+  output: picturesSchema,
+  input: z.object({ ...pictureArguments, ...idempotencyField }),
+  run: (given, context) => askForPictures(context, "POST /images/generations", given),
+});
+
+const picture = z.string().min(1);
+
+export const editImage = defineTool({
+  name: "edit_image",
+  title: "Change pictures",
+  description:
+    "Changes pictures as a prompt says, or makes a new one of several. Pictures are named by data URL, https URL or the id of a file " +
+    "of the workspace; a call may have 4 MB in all, so larger pictures need a file or an address.",
+  scope: "inference",
+  effect: "adds",
+  endpoint: "POST /images/edits",
+  output: picturesSchema,
+  input: z.object({
+    ...pictureArguments,
+    images: z
+      .array(picture)
+      .min(1, "must have a picture")
+      .max(16, "must have at most 16 pictures")
+      .describe("Pictures by data URL, https URL or file id."),
+    mask: picture
+      .optional()
+      .describe("PNG with transparent pixels where the first picture is to change, named alike."),
+    ...idempotencyField,
+  }),
+  run: (given, context) => askForPictures(context, "POST /images/edits", given),
+});

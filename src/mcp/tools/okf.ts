@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { conceptTypes, conceptsFor } from "../okf/concepts.ts";
+import { conceptTypes, conceptsFor, conceptDocument } from "../okf/concepts.ts";
 import { defineTool } from "../tool.ts";
+import { GatewayError } from "../../platform/kernel/errors.ts";
 
 export const listOkfConcepts = defineTool({
   name: "list_okf_concepts",
@@ -53,5 +54,39 @@ export const listOkfConcepts = defineTool({
       .slice(0, limit)
       .map(({ id, type: kind, title, description }) => ({ id, type: kind, title, description }));
     return { object: "list", data, total: found.length };
+  },
+});
+
+export const getOkfConcept = defineTool({
+  name: "get_okf_concept",
+  title: "Read a concept",
+  description: "Reads a document that list_okf_concepts lists, as Markdown with YAML front matter.",
+  scope: null,
+  effect: "nothing",
+  output: z.looseObject({
+    id: z.string(),
+    type: z.string(),
+    title: z.string(),
+    description: z.string(),
+    document: z.string(),
+  }),
+  input: z.object({
+    id: z
+      .string("is required")
+      .min(1, "is required")
+      .max(300)
+      .describe("Id of the concept, such as error/insufficient_balance."),
+  }),
+  async run({ id }, context) {
+    const concept = (await conceptsFor(context)).find((each) => each.id === id);
+    if (concept === undefined) {
+      throw new GatewayError(
+        "not_found",
+        "id: there is no such concept. list_okf_concepts lists them.",
+        { param: "id" },
+      );
+    }
+    const { type, title, description } = concept;
+    return { id, type, title, description, document: conceptDocument(concept) };
   },
 });
