@@ -59,7 +59,6 @@ const emptyRecord: NetworkRecord = {
 /** Statistics of the whole service as of the last refresh. Reading them asks no database. */
 export class NetworkStatistics {
   private record = emptyRecord;
-  private weekly: ReadonlyMap<string, number> = new Map();
 
   constructor(
     private readonly options: { store: NetworkStore; clock: Clock; describe: DescribeModel },
@@ -70,25 +69,18 @@ export class NetworkStatistics {
     return this.record;
   }
 
-  /** Returns a model's requests of the last seven days, as of the last refresh. */
-  volumeOf(modelId: string): number {
-    return this.weekly.get(modelId) ?? 0;
-  }
-
   /** Reads the counters again. */
   async refresh(): Promise<void> {
     const { store, clock, describe } = this.options;
     await store.caughtUp();
     const nowMs = clock.nowMs();
     const [hour, day] = [Math.floor(nowMs / hourMs), Math.floor(nowMs / dayMs)];
-    const [hours, days, models, weekly] = await Promise.all([
+    const [hours, days, models] = await Promise.all([
       store.hours(hour - hoursShown + 1),
       store.days(day - daysCovered + 1),
       store.models(day - daysCovered + 1),
-      store.models(day - weekDays + 1),
     ]);
     const month = filled(days, { last: day, count: daysCovered, textOf: dayText });
-    this.weekly = new Map(weekly.map(({ model, requests }) => [model, requests]));
     this.record = {
       generated_at: isoOrNull(nowMs),
       totals: totalsOf(models),

@@ -104,10 +104,6 @@ export class WorkspaceStore {
     await this.database.insertInto("workspaces").values(workspaceRow(workspace)).execute();
   }
 
-  async setPlan(id: string, plan: PlanId): Promise<void> {
-    await this.database.updateTable("workspaces").set({ plan }).where("id", "=", id).execute();
-  }
-
   /** Writes the changed fields. */
   async change(
     id: string,

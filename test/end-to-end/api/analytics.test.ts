@@ -244,8 +244,6 @@ describe.each(allEngines)("analytics on %s", (_, freshUrl) => {
         },
       ].map((row) => ({ ...row, model_name: expect.any(String) as unknown })),
     );
-    expect(stage.gateway().app.insights.network.volumeOf("acme/one")).toBe(3);
-    expect(stage.gateway().app.insights.network.volumeOf("acme/none")).toBe(0);
   });
 });
 

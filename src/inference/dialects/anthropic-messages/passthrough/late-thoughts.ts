@@ -41,11 +41,6 @@ export class LateThoughts {
     return this.held.has(index);
   }
 
-  /** Whether any frames are held back. */
-  get isHolding(): boolean {
-    return this.held.size > 0;
-  }
-
   /** Holds further frames of a block that is held back. */
   append(frames: string): void {
     this.frames += frames;
