@@ -173,6 +173,7 @@ const exceptions: Readonly<Record<string, Exception>> = {
     names: [
       ...(fields["amazon-converse"] ?? []),
       ...(fields["anthropic-messages"] ?? []),
+      "image_url",
       "tool_choice",
     ],
     why: "puts Bedrock's requests into the form of messages, and their answers back",

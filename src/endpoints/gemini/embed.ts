@@ -9,17 +9,12 @@ import {
   badRequest,
   objectsIn,
 } from "../../inference/dialects/shared/wire-fields.ts";
-import { execute } from "../../inference/pipeline/execute.ts";
 import type {
   EmbeddingInput,
   EmbeddingRequest,
 } from "../../inference/surfaces/embeddings/embedding-request.ts";
-import { embeddingTokens } from "../../inference/surfaces/embeddings/embedding-request.ts";
-import { embeddingsCall } from "../../inference/surfaces/embeddings/embeddings-call.ts";
-import { assert } from "../../platform/kernel/assert.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { wholeResponse, wholeText } from "../inference/answer-call.ts";
-import { rateClassOf, type SurfaceBody, withSurfaceCall } from "../inference/read-call.ts";
+import { answerVectors } from "../inference/foreign-vectors.ts";
 
 /** Cohere's words for the purpose of a vector, by Google's; the others have none. */
 const purposes: Readonly<Record<string, string>> = {
@@ -39,8 +34,9 @@ export const embed = (
   model: string,
 ): Promise<Reply> =>
   embedContents(context, deps, {
+    model,
     requestOf: (body) => readRequest([body], { model, path: () => "content" }),
-    render: (vectors, usage) => ({ embedding: { values: vectors[0] }, ...usage }),
+    render: ([values]) => ({ embedding: { values } }),
   });
 
 /** Answers `:batchEmbedContents`: a list of contents, each of which is one vector. */
@@ -50,16 +46,14 @@ export const embedMany = (
   model: string,
 ): Promise<Reply> =>
   embedContents(context, deps, {
+    model,
     requestOf({ requests }) {
       const list = objectsIn(requests);
       if (list.length === 0)
         throw badRequest("requests", "is required: send at least one with a content.");
       return readRequest(list, { model, path: (index) => `requests[${index}].content` });
     },
-    render: (vectors, usage) => ({
-      embeddings: vectors.map((values) => ({ values })),
-      ...usage,
-    }),
+    render: (vectors) => ({ embeddings: vectors.map((values) => ({ values })) }),
   });
 
 /** Answers `:predict`, as Vertex AI's clients ask for vectors: an instance for each. */
@@ -69,6 +63,7 @@ export const embedPredicted = (
   model: string,
 ): Promise<Reply> =>
   embedContents(context, deps, {
+    model,
     requestOf({ instances, parameters }) {
       const list = objectsIn(instances);
       if (list.length === 0)
@@ -79,55 +74,32 @@ export const embedPredicted = (
         { model, path: (index) => `instances[${index}].content` },
       );
     },
-    render: (vectors, usage) => ({
+    render: (vectors) => ({
       predictions: vectors.map((values) => ({ embeddings: { values } })),
-      ...usage,
     }),
   });
 
-/** The forms of a request, and of its answer. */
+/** The forms of a request of one model, and of its answer. */
 interface EmbedForm {
+  model: string;
   requestOf(body: JsonObject): EmbeddingRequest;
-  render(vectors: readonly (readonly number[])[], usage: JsonObject): object;
+  render(vectors: readonly (readonly number[])[]): JsonObject;
 }
 
-/**
- * Answers a request for vectors. They are made as for Cohere's clients, who also name the purpose
- * of a vector, and put into Google's form.
- */
-function embedContents(
+/** Answers a request for vectors in Google's form. */
+const embedContents = (
   context: RequestContext,
-  { counters, inference }: Pick<Dependencies, "inference" | "counters">,
-  { requestOf, render }: EmbedForm,
-): Promise<Reply> {
-  const read = ({ text, body }: SurfaceBody): EmbeddingRequest =>
-    requestOf(inCamelCase(body as JsonObject, text));
-  return withSurfaceCall(
-    context,
-    {
-      counters,
-      idPrefix: "",
-      rateClassOf: (body) => rateClassOf(body["model"]),
-      read,
-      estimateTokens: ({ inputs }) => embeddingTokens(inputs),
-    },
-    async ({ text, body, origin, request }) => {
-      const call = embeddingsCall(origin, { text, body, request, sort: undefined });
-      const served = await execute(inference, call);
-      assert(served.kind === "whole", "embeddings are not streamed");
-      const answer = asObject(JSON.parse(wholeText(served, call))) ?? {};
-      const vectors = asObject(answer.embeddings)?.float as readonly (readonly number[])[];
-      const usage = asObject(answer.usage);
-      const rendered = render(vectors, {
-        usageMetadata: {
-          promptTokenCount: usage?.prompt_tokens ?? usage?.total_tokens,
-          cost: usage?.cost,
-        },
-      });
-      return wholeResponse(context, { served, call, text: JSON.stringify(rendered) });
-    },
-  );
-}
+  deps: Pick<Dependencies, "inference" | "counters">,
+  { model, requestOf, render }: EmbedForm,
+): Promise<Reply> =>
+  answerVectors(context, deps, {
+    modelOf: () => model,
+    requestOf: ({ text, body }) => requestOf(inCamelCase(body as JsonObject, text)),
+    render: ({ vectors, tokens, cost }) => ({
+      ...render(vectors),
+      usageMetadata: { promptTokenCount: tokens, cost },
+    }),
+  });
 
 /** Reads requests of one model. What they say of purpose and length has to be the same for all. */
 function readRequest(

@@ -469,15 +469,18 @@ export async function withSurfaceCall<Request, Result>(
     rateClassOf,
     read,
     estimateTokens,
+    received,
   }: Pick<Dependencies, "counters"> & {
     idPrefix: string;
+    /** The body, where it was read before. */
+    received?: SurfaceBody | undefined;
     rateClassOf(body: Record<string, unknown>): RateClass;
     read(sent: SurfaceBody): Request;
     estimateTokens(request: Request): number;
   },
   serve: (call: SurfaceBody & { origin: CallOrigin; request: Request }) => Promise<Result>,
 ): Promise<Result> {
-  const sent = await readSurfaceBody(context);
+  const sent = received ?? (await readSurfaceBody(context));
   const { text, body } = sent;
   const caller = context.caller as LlmKeyCaller;
   return whileCounted(

@@ -26,7 +26,17 @@ try:
     refusal = "none"
 except runtime.exceptions.ResourceNotFoundException as error:
     refusal = error.response["Error"]["Message"]
+def vectors(body):
+    answer = runtime.invoke_model(modelId="sandbox/embed:free", body=json.dumps(body))
+    counted = answer["ResponseMetadata"]["HTTPHeaders"]["x-amzn-bedrock-input-token-count"]
+    return {**json.loads(answer["body"].read()), "counted": int(counted)}
+nova = {"embeddingPurpose": "TEXT_RETRIEVAL", "text": {"truncationMode": "END", "value": "a fox"}}
+cohere = {"texts": ["a fox", "a hen"], "input_type": "search_document"}
 print(json.dumps({
+    "titan": vectors({"inputText": "a fox", "normalize": True}),
+    "nova": vectors({"taskType": "SINGLE_EMBEDDING", "singleEmbeddingParams": nova}),
+    "cohere": vectors(cohere),
+    "typed": vectors({**cohere, "embedding_types": ["float"]}),
     "role": whole["output"]["message"]["role"],
     "stop": whole["stopReason"],
     "usage": whole["usage"],
@@ -71,5 +81,30 @@ test.skipIf(!hasClient)(`boto3 talks to any model with a bearer key${missing}`, 
     stop: "end_turn",
     events: ["messageStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"],
     refusal: expect.stringContaining("no/such"),
+  });
+  const { titan, nova, cohere, typed } = said as Record<string, Record<string, unknown>>;
+  const fox = titan?.["embedding"];
+  expect(titan).toEqual({
+    embedding: expect.arrayContaining([expect.any(Number)]),
+    embeddingsByType: { float: fox },
+    inputTextTokenCount: 2,
+    counted: 2,
+  });
+  expect(nova).toEqual({
+    embeddings: [{ embeddingType: "TEXT", embedding: fox }],
+    inputTokenCount: 2,
+    counted: 2,
+  });
+  const texts = ["a fox", "a hen"];
+  const vectors = [expect.any(Array), expect.any(Array)];
+  expect(cohere).toEqual({
+    response_type: "embeddings_floats",
+    embeddings: vectors,
+    texts,
+    counted: 4,
+  });
+  expect(typed).toMatchObject({
+    response_type: "embeddings_by_type",
+    embeddings: { float: vectors },
   });
 });

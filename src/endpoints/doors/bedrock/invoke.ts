@@ -3,9 +3,14 @@ import { defineEndpoint, type RequestContext } from "../../../access/define-endp
 import { type Answer, Reply } from "../../../http/reply.ts";
 import { anthropicMessages } from "../../../inference/dialects/anthropic-messages/index.ts";
 import { messagesRequestSchema } from "../../../inference/dialects/anthropic-messages/request-schema.ts";
+import {
+  invokedVectors,
+  type InvokedVectors,
+} from "../../../inference/surfaces/bedrock/invoked-vectors.ts";
 import { InvokeShaper } from "../../../inference/surfaces/bedrock/invoke-shaper.ts";
 import { messageSchema, type MessagesServices } from "../../inference/messages.ts";
-import { withCall } from "../../inference/read-call.ts";
+import { answerVectors } from "../../inference/foreign-vectors.ts";
+import { readSurfaceBody, withCall, type SurfaceBody } from "../../inference/read-call.ts";
 import { messagesHeaders } from "../../inference/request-headers.ts";
 import { withEarlyStream } from "../../inference/streams/early-stream.ts";
 import { answerMessages } from "../../inference/tools/serve-dialogue.ts";
@@ -13,13 +18,40 @@ import { invokedReader } from "../invoked-reader.ts";
 import { bedrockDoor, bedrockPath, modelOf } from "./door.ts";
 import { eventStreamResponse } from "./event-stream.ts";
 
-/** Serves a request of Messages as Bedrock takes it, whole or streamed. */
+/** The header that has the input tokens; clients read it where a form has no count. */
+const tokensHeader = "x-amzn-bedrock-input-token-count";
+
+/** Answers a request for vectors in the form in which it was made. */
+async function answerInvoked(
+  context: RequestContext,
+  { request, render }: InvokedVectors,
+  { received, deps }: { received: SurfaceBody; deps: MessagesServices },
+): Promise<Answer> {
+  let used = 0;
+  const reply = await answerVectors(context, deps, {
+    received,
+    modelOf: () => request.model,
+    requestOf: () => request,
+    render({ vectors, tokens }) {
+      used = tokens;
+      return render(vectors, tokens);
+    },
+  });
+  reply.headers[tokensHeader] = String(used);
+  return reply;
+}
+
+/** Serves a request of Messages as Bedrock takes it, whole or streamed, or one for vectors. */
 async function invoke(
   context: RequestContext,
   { stream, deps }: { stream: boolean; deps: MessagesServices },
 ): Promise<Answer> {
-  const { reader, addBetas } = invokedReader({ model: modelOf(context), stream });
-  return withCall(context, { reader, services: deps }, async (call) => {
+  const model = modelOf(context);
+  const received = await readSurfaceBody(context);
+  const vectors = stream ? undefined : invokedVectors(received.body, model);
+  if (vectors !== undefined) return answerInvoked(context, vectors, { received, deps });
+  const { reader, addBetas } = invokedReader({ model, stream });
+  return withCall(context, { reader: { ...reader, received }, services: deps }, async (call) => {
     addBetas(call);
     const { inference } = deps;
     const answer = await withEarlyStream(
@@ -46,14 +78,15 @@ const shared = {
   }),
 } as const;
 
-/** Serves Bedrock's InvokeModel with Anthropic's body, on any model. */
+/** Serves Bedrock's InvokeModel: messages in Anthropic's form, and vectors in those of their makers. */
 export const bedrockInvoke = defineEndpoint<MessagesServices>({
   ...shared,
   ...bedrockPath("invoke"),
   summary: "Create a message in the form of Bedrock's InvokeModel.",
   description:
     "For Anthropic's clients of Amazon Bedrock, and Claude Code with CLAUDE_CODE_USE_BEDROCK: the path names the model, and the body is " +
-    "one of Messages with `anthropic_version`. Bodies of other vendors' own forms are refused. Send the key as a bearer token.",
+    "one of Messages with `anthropic_version`. A body of Titan's, Nova's or Cohere's embedding models makes vectors on any embedding " +
+    "model, and is answered in that form. Other forms are refused. Send the key as a bearer token.",
   response: messageSchema,
   handle: (context, deps) => invoke(context, { stream: false, deps }),
 });
