@@ -21,6 +21,7 @@ import {
   listProviderKeys,
   withdrawProviderKey,
 } from "./account/byok.ts";
+import { catalogEndpoints } from "./catalog/index.ts";
 import { customerEndpoints } from "./customers/index.ts";
 import { teamEndpoints } from "./teams/index.ts";
 import { runEndpoints } from "./runs/index.ts";
@@ -96,11 +97,6 @@ import {
   verifyEmail,
 } from "./session/password-reset.ts";
 import { acceptReferral, getReferrals } from "./account/referrals.ts";
-import { metricsRoutes } from "./catalog/model-metrics.ts";
-import { pricesRoutes } from "./catalog/model-prices.ts";
-import { privacyRoutes } from "./catalog/model-privacy.ts";
-import { listModelEndpoints } from "./catalog/model-endpoints.ts";
-import { uptimeRoutes } from "./catalog/model-uptime.ts";
 import { addAllowedRange, listAllowedRanges, removeAllowedRange } from "./security/ip-allowlist.ts";
 import { changeKeyPrivacy, listCredentials } from "./security/credentials.ts";
 import {
@@ -159,10 +155,6 @@ import {
   revokeMcpToken,
   revokeOauthToken,
 } from "./consent/oauth-token.ts";
-import { countModels, getModel, getModelByEncodedId, listModels } from "./catalog/models.ts";
-import { recommendModelsFor } from "./catalog/recommend.ts";
-import { providerLogo, listProviders } from "./catalog/providers.ts";
-import { previewRoutes } from "./catalog/routing-preview.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { documentsParse } from "./documents/documents-parse.ts";
 import { ocrExtract } from "./documents/ocr-extract.ts";
@@ -188,6 +180,7 @@ import { responses } from "./inference/responses/responses.ts";
 import { realtimeEndpoints } from "./inference/sockets/realtime/index.ts";
 import { responsesSocket } from "./inference/sockets/responses-socket.ts";
 import { activityAnalytics, usageAnalytics } from "./insights/analytics.ts";
+import { listActivity } from "./insights/activity.ts";
 import { usageParts } from "./insights/usage-parts.ts";
 import {
   errorAnalytics,
@@ -263,20 +256,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   deleteStoredResponse,
   cancelStoredResponse,
   listInputItems,
-  // Catalog
-  listModels,
-  countModels,
-  recommendModelsFor,
-  getModel,
-  getModelByEncodedId,
-  listProviders,
-  providerLogo,
-  ...previewRoutes,
-  ...metricsRoutes,
-  ...privacyRoutes,
-  ...pricesRoutes,
-  ...uptimeRoutes,
-  listModelEndpoints,
+  ...catalogEndpoints,
   // Pages
   startPage,
   favicon,
@@ -484,6 +464,7 @@ export const endpoints: readonly Endpoint<Dependencies>[] = [
   usageAnalytics,
   usageParts,
   activityAnalytics,
+  listActivity,
   generationAnalytics,
   generationHistogram,
   errorAnalytics,

@@ -2,8 +2,14 @@ import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import type { PriceRow } from "../../billing/ledger/price.ts";
 import { lazily } from "../../http/endpoint.ts";
+import type { Caller } from "../../identity/keys/caller.ts";
 import { usdPerTokenText } from "../../inference/catalog/model-object.ts";
-import { present, type CatalogModel, type UpstreamRoute } from "../../inference/catalog/model.ts";
+import {
+  dataPolicyOf,
+  present,
+  type CatalogModel,
+  type UpstreamRoute,
+} from "../../inference/catalog/model.ts";
 import type { PicoUsd } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { latencyOf, percentilesSchema, throughputOf } from "./model-metrics.ts";
@@ -11,6 +17,7 @@ import {
   catalogEndpoint,
   catalogFor,
   isListedFor,
+  modelsToList,
   routeHealth,
   routesOf,
   shownModel,
@@ -155,6 +162,12 @@ function endpointOf(services: Services, each: ModelRoute) {
   };
 }
 
+/** Returns whether the list of models would show a model with one route alone. */
+function listedRoutes(services: Services, caller: Caller): (each: ModelRoute) => boolean {
+  const isListed = isListedFor(services, caller);
+  return ({ model, route }) => isListed({ ...model, routes: [route] });
+}
+
 /** Shows the providers of a model as OpenRouter's clients read them. */
 export const listModelEndpoints = defineEndpoint<Services>({
   ...catalogEndpoint,
@@ -167,7 +180,7 @@ export const listModelEndpoints = defineEndpoint<Services>({
   handle(context, services) {
     const id = `${context.param("owner")}/${context.param("model")}`;
     const model = shownModel(catalogFor(services, context.caller), id);
-    const mayBeAsked = isListedFor(services, context.caller);
+    const isListed = listedRoutes(services, context.caller);
     const { name, created, description = "", architecture } = shownObject(model, services);
     return context.json({
       data: {
@@ -176,11 +189,32 @@ export const listModelEndpoints = defineEndpoint<Services>({
         description,
         created,
         architecture: { ...architecture, tokenizer: null },
-        // A route is shown where the model would be listed with this route alone.
         endpoints: routesOf(model)
-          .filter(({ model: each, route }) => mayBeAsked({ ...each, routes: [route] }))
+          .filter(isListed)
           .map((each) => endpointOf(services, each)),
       },
+    });
+  },
+});
+
+/** Lists the providers that keep nothing of what they are sent, with each of their models. */
+export const listZeroRetentionEndpoints = defineEndpoint<Services>({
+  ...catalogEndpoint,
+  path: "/endpoints/zdr",
+  summary: "List models at providers with zero data retention, for OpenRouter's clients.",
+  description:
+    "Every model with each provider that serves it to the caller and is declared to retain no data, as `provider.zdr` of a request " +
+    "demands it.",
+  response: () => z.object({ data: z.array(endpointSchema()).describe("Models at providers.") }),
+  handle(context, services) {
+    const isListed = listedRoutes(services, context.caller);
+    const models = [...modelsToList(services, context.caller)];
+    const among = models.filter(({ router, comingSoon }) => router === undefined && !comingSoon);
+    return context.json({
+      data: among
+        .flatMap(routesOf)
+        .filter((each) => dataPolicyOf(each.route).zdr === true && isListed(each))
+        .map((each) => endpointOf(services, each)),
     });
   },
 });

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
+import type { Caller } from "../../identity/keys/caller.ts";
 import {
   countModels as countListed,
   listModels as selectModels,
   parseModelListQuery,
+  type ModelListQuery,
 } from "../../inference/catalog/list-models.ts";
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { strictestCap } from "../../inference/catalog/model-object.ts";
@@ -132,7 +134,7 @@ const upstreamSchema = lazily(() =>
 );
 
 /** A model object as OpenAPI describes it. */
-const modelObjectSchema = lazily(() =>
+export const modelObjectSchema = lazily(() =>
   z
     .looseObject({
       id: z.string(),
@@ -256,9 +258,55 @@ export const modelByEncodedId = (name: string): { name: string; tell: Telling } 
   tell: viewModel,
 });
 
+/** What lists of models are made from. */
+export type ListServices = Pick<Dependencies, "inference" | "routeHistory">;
+
+/** Returns the models that pass the filters of a query, as far as the caller can reach them. */
+export async function modelsFor(
+  wanted: ModelListQuery,
+  { caller, deps }: { caller: Caller; deps: ListServices },
+): Promise<CatalogModel[]> {
+  const volumes = wanted.sort === "usage" ? await deps.routeHistory.weeklyRequests() : undefined;
+  const all = wanted.all && caller.kind !== "anonymous";
+  const among = all ? deps.inference.catalog().models.values() : modelsToList(deps, caller);
+  return selectModels([...among, ...namedModels(catalogFor(deps, caller))], {
+    // A caller without a key cannot bring one for a provider either, so rows that need it are
+    // left out.
+    query: { ...wanted, all },
+    isRoutable: isListedFor(deps, caller, wanted),
+    weeklyRequests: (id) => volumes?.get(id) ?? 0,
+  });
+}
+
+/** Returns a page of models, as OpenRouter's clients turn them. */
+export function pageOf(
+  models: readonly CatalogModel[],
+  { offset, limit = models.length }: ModelListQuery,
+  { path, query, deps }: { path: string; query: URLSearchParams; deps: ListServices },
+) {
+  const end = offset + limit;
+  const further = new URLSearchParams({ ...Object.fromEntries(query), offset: String(end) });
+  return {
+    data: models.slice(offset, end).map((model) => shownObject(model, deps)),
+    total_count: models.length,
+    links: { next: end >= models.length ? null : `/api/v1${path}?${further}` },
+  };
+}
+
+/** The schemas of what `pageOf` returns. */
+export const pageFields = () => ({
+  data: z.array(modelObjectSchema()).describe("The models."),
+  total_count: z.int().describe("Number of models that pass the filters, on all pages."),
+  links: z
+    .object({
+      next: z.string().nullable().describe("Path of the next page; null on the last one."),
+    })
+    .describe("Pagination links, if `limit` was sent."),
+});
+
 /** Lists the models that the caller can reach, with filters and orders. */
 export const listModels = defineEndpoint<
-  Pick<Dependencies, "inference" | "directory" | "presets" | "routeHistory">
+  ListServices & Pick<Dependencies, "directory" | "presets">
 >({
   ...catalogEndpoint,
   encodeError: encodeModelError,
@@ -272,55 +320,29 @@ export const listModels = defineEndpoint<
   response: () =>
     z.object({
       object: z.literal("list"),
-      data: z.array(modelObjectSchema()).describe("The models."),
+      ...pageFields(),
       presets: z
         .array(presetObjectSchema())
         .optional()
         .describe("Presets of the workspace; absent without a key or with presets=0."),
-      total_count: z.int().describe("Number of models that pass the filters, on all pages."),
-      links: z
-        .object({
-          next: z.string().nullable().describe("Path of the next page; null on the last one."),
-        })
-        .describe("Pagination links, if `limit` was sent."),
     }),
   async handle(context, deps) {
-    const { inference, presets, routeHistory } = deps;
     const { caller, query } = context;
     const wanted = parseModelListQuery(query);
-    const volumes = wanted.sort === "usage" ? await routeHistory.weeklyRequests() : undefined;
-    const all = wanted.all && caller.kind !== "anonymous";
-    const among = all ? inference.catalog().models.values() : modelsToList(deps, caller);
-    const models = selectModels([...among, ...namedModels(catalogFor(deps, caller))], {
-      // A caller without a key cannot bring one for a provider either, so rows that need it are
-      // left out.
-      query: { ...wanted, all },
-      isRoutable: isListedFor(deps, caller, wanted),
-      weeklyRequests: (id) => volumes?.get(id) ?? 0,
-    });
+    const models = await modelsFor(wanted, { caller, deps });
     // Three SDKs request this path; each is answered in its own form.
     if (isGoogleClient(context)) return context.json(googleModelList(models, query));
     if (context.request.headers.has("anthropic-version"))
       return context.json(anthropicModelList(models, query));
-    const { offset, limit = models.length } = wanted;
-    const data = models.slice(offset, offset + limit).map((model) => shownObject(model, deps));
-    const isLast = offset + limit >= models.length;
-    const next = isLast
-      ? null
-      : `/api/v1/models?${new URLSearchParams({ ...Object.fromEntries(query), offset: String(offset + limit) })}`;
     const hasPresets = caller.kind !== "anonymous" && !wanted.withoutPresets;
     return context.json({
       object: "list",
-      data,
-      ...(hasPresets
-        ? {
-            presets: presets
-              .presetsOf(caller.workspace.id)
-              .map((preset) => presetObject(preset, deps)),
-          }
-        : {}),
-      total_count: models.length,
-      links: { next },
+      ...pageOf(models, wanted, { path: "/models", query, deps }),
+      ...(hasPresets && {
+        presets: deps.presets
+          .presetsOf(caller.workspace.id)
+          .map((preset) => presetObject(preset, deps)),
+      }),
     });
   },
 });

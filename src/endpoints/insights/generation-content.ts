@@ -17,6 +17,7 @@ const contentSchema = lazily(() =>
       id: z.string(),
       surface: z.string(),
       created_at: z.string(),
+      error: z.null().describe("Always null: contents are those of requests that were served."),
       input: z.record(z.string(), z.unknown()),
       output: z.object({
         completion: z.string().nullable(),
@@ -29,10 +30,17 @@ const contentSchema = lazily(() =>
   }),
 );
 
-/** Returns the body of a request, or as much of its text as was kept. */
+/**
+ * Returns the body of a request, or as much of its text as was kept. OpenRouter's clients need
+ * `prompt` or `messages` in it. Source: npm @openrouter/sdk 1.3.19, `GenerationContentData`.
+ */
 function inputOf({ text }: Content["request"]): Record<string, unknown> {
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    const body = JSON.parse(text) as Record<string, unknown>;
+    const { input } = body;
+    if (body["messages"] !== undefined || body["prompt"] !== undefined) return body;
+    if (typeof input === "string") return { ...body, prompt: input };
+    return Array.isArray(input) ? { ...body, messages: input } : body;
   } catch {
     return { prompt: text };
   }
@@ -42,6 +50,7 @@ const contentObject = (content: Content): AnswerOf<typeof contentSchema>["data"]
   id: content.generationId,
   surface: content.surface,
   created_at: new Date(timeOfId(content.generationId)).toISOString(),
+  error: null,
   input: inputOf(content.request),
   output: { ...answerTexts(content), raw: content.answer.text },
   input_cut: content.request.isCut,
@@ -59,12 +68,12 @@ export const generationContent = defineEndpoint({
   summary: "Show the content of a request and its answer.",
   description:
     "Contents are stored if PATCH /security/privacy enables keep_contents, for the number of days that the operator configured, and " +
-    "never under zero data retention. A key can read only its own requests. input is the body of the request, output.raw the answer " +
-    "as it was sent. For a call of an MCP server's tool, input has server, name and arguments, and output.raw is the result. Each is cut " +
-    "at 262,144 characters; input_cut and output_cut report that. Pictures and sound stand in place, as base64 in data URLs or in data " +
-    "and b64_json, up to archive.content_media_mb of each side: bytes is the size of a file, and kept_bytes what is kept of it, where " +
-    "that is less. Within messages, a text such as [image/png of 5242880 bytes, not kept] is in place of a file that is not. Answers 404 " +
-    "if nothing is stored.",
+    "never under zero data retention. A key can read only its own requests. input is the body of the request, whose own input stands " +
+    "as prompt or messages too, output.raw the answer as it was sent. For a call of an MCP server's tool, input has server, name and " +
+    "arguments, and output.raw is the result. Each is cut at 262,144 characters; input_cut and output_cut report that. Pictures and " +
+    "sound stand in place, as base64 in data URLs or in data and b64_json, up to archive.content_media_mb of each side: bytes is the " +
+    "size of a file, and kept_bytes what is kept of it, where that is less. Within messages, a text such as [image/png of 5242880 " +
+    "bytes, not kept] is in place of a file that is not. Answers 404 if nothing is stored.",
   query: z.object({ id: z.string() }),
   response: contentSchema,
   encodeError: encodeContractError,

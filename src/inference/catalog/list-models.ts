@@ -85,7 +85,7 @@ function order(sort: ModelSort, { weeklyRequests }: ModelListOptions): Compariso
 type ModelSort = "added" | "usage" | "name";
 
 /** The filters and order of `GET /models`, parsed from its query string. */
-interface ModelListQuery {
+export interface ModelListQuery {
   /** Whether to include models that the caller cannot reach. */
   all: boolean;
   /** A provider's slug or name, or the owner of models. */

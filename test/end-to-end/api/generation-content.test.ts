@@ -10,6 +10,7 @@ import { migratedDatabase } from "../../support/postgres.ts";
 import { pollUntil } from "../../support/poll-until.ts";
 import { startFaultUpstream, type FaultUpstream } from "../../support/upstream/fault-upstream.ts";
 import { startToolStage, type ToolStage } from "../mcp/gateway/tool-stage.ts";
+import { OpenRouterClient } from "../clients/adapters/openrouter-sdk.ts";
 import { at, textAt } from "./at.ts";
 import { chatRequest } from "./chat-request.ts";
 import { type Ask, allEngines, startTwoWorkspaces, type TwoWorkspaces } from "./two-workspaces.ts";
@@ -108,6 +109,11 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
       rows.every(({ request, answer }) => /^v1\|/.test(`${request}`) && /^v1\|/.test(`${answer}`)),
     ).toBe(true);
     expect(JSON.stringify(rows)).not.toContain(secretWord);
+    const { generations } = new OpenRouterClient({
+      serverURL: workspaces.gateway().baseUrl,
+      apiKey: testLlmKey,
+      retryConfig: { strategy: "none" },
+    });
     const said = new Set<unknown>();
     for (const id of asked) {
       const answer = await workspaces.own("GET", `/generation/content?id=${id}`);
@@ -118,6 +124,8 @@ describe.each(allEngines)("stored prompts and completions on %s", (engine, fresh
       expect([at(data, "input_cut"), at(data, "output_cut")]).toEqual([false, false]);
       expect(textAt(data, "output.raw")).toContain(id.slice("gen_".length));
       said.add(textAt(data, "output.completion"));
+      const read = await generations.listGenerationContent({ id });
+      expect(read.data).toMatchObject({ error: null, input: { messages } });
     }
     expect([...said].every((text) => text !== "")).toBe(true);
     expect(said.size).toBe(1);

@@ -18,6 +18,7 @@ import { OpenRouterClient, type OpenRouter } from "./adapters/openrouter-sdk.ts"
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
 let client: OpenRouter;
+let manager: OpenRouter;
 
 const pricing = { prompt: "0.50", completion: "1.50" };
 const chatModel = {
@@ -51,24 +52,39 @@ beforeAll(async () => {
         models,
       }),
       provider({ id: "own", dialect: "openai-chat", base_url: baseUrl, models: [chatModel] }),
+      provider({
+        id: "quiet",
+        dialect: "openai-chat",
+        base_url: baseUrl,
+        api_key: "upstream-secret",
+        data_policy: { zdr: true },
+        models: [{ id: "quiet/large", pricing }],
+      }),
     ],
   });
-  client = new OpenRouterClient({
-    serverURL: gateway.baseUrl,
-    apiKey: testLlmKey,
-    retryConfig: { strategy: "none" },
-  });
+  [client, manager] = [testLlmKey, testManagementKey].map(
+    (apiKey) =>
+      new OpenRouterClient({
+        serverURL: gateway.baseUrl,
+        apiKey,
+        retryConfig: { strategy: "none" },
+      }),
+  ) as [OpenRouter, OpenRouter];
 });
 afterAll(async () => {
   await gateway.stop();
   upstream.stop();
 });
 
-async function listed(request?: { limit: number }): Promise<Readonly<Record<string, unknown>>[]> {
-  const found: Readonly<Record<string, unknown>>[] = [];
-  for await (const { result } of await client.models.list(request)) found.push(...result.data);
+type Read = Readonly<Record<string, unknown>>;
+
+async function allOf(pages: Promise<AsyncIterable<{ result: { data: Read[] } }>>): Promise<Read[]> {
+  const found: Read[] = [];
+  for await (const { result } of await pages) found.push(...result.data);
   return found;
 }
+
+const listed = (request?: { limit: number }): Promise<Read[]> => allOf(client.models.list(request));
 
 test("models.list reads the catalog, whole and in pages, with the known fields of each model", async () => {
   const all = await listed();
@@ -121,6 +137,19 @@ test("endpoints.list reads the providers that serve a model to the caller", asyn
   });
   const embeddings = await client.endpoints.list({ author: "acme", slug: "embed" });
   expect(embeddings.data.endpoints).toMatchObject([{ maxCompletionTokens: null }]);
+});
+
+test("lists of a key's own models, of embeddings and of providers that retain nothing are read", async () => {
+  const bearer = { bearer: testLlmKey };
+  const own = await allOf(client.models.listForUser(bearer));
+  expect(own).toEqual(await listed());
+  expect(await allOf(client.models.listForUser(bearer, { limit: 2 }))).toEqual(own);
+  expect((await allOf(client.embeddings.listModels())).map(({ id }) => id)).toEqual(["acme/embed"]);
+  const { data: model } = await client.models.get({ author: "acme", slug: "large" });
+  expect(model).toEqual(own.find(({ id }) => id === "acme/large") ?? {});
+  expect((await client.endpoints.listZdrEndpoints()).data).toMatchObject([
+    { modelId: "quiet/large", tag: "quiet", pricing: { prompt: "0.0000005" } },
+  ]);
 });
 
 test("models.count counts the publicly reachable models", async () => {
@@ -189,12 +218,39 @@ test("a request's charge is in the credits, the key's record and its generation"
   expect(after["totalCredits"]).toBe(before["totalCredits"]);
 });
 
-test("a management key lists, shows, changes and deletes keys, with their spend", async () => {
-  const manager = new OpenRouterClient({
-    serverURL: gateway.baseUrl,
-    apiKey: testManagementKey,
-    retryConfig: { strategy: "none" },
+test("analytics.getUserActivity reads the days of a workspace, of one key and of one person", async () => {
+  await client.chat.send({
+    chatRequest: { model: "quiet/large", messages: [{ role: "user", content: "Hello" }] },
   });
+  const { data: keys } = await manager.apiKeys.list();
+  const hash = String(keys.find(({ usage }) => Number(usage) > 0)?.["hash"]);
+  const { data: all } = await manager.analytics.getUserActivity();
+  const quiet = all.filter(({ model }) => model === "quiet/large");
+  expect(quiet).toEqual([
+    {
+      date: expect.stringMatching(/^\d{4}-\d{2}-\d{2}$/),
+      model: "quiet/large",
+      modelPermaslug: "quiet/large",
+      endpointId: "quiet/quiet/large",
+      providerName: "quiet",
+      requests: 1,
+      promptTokens: expect.any(Number),
+      completionTokens: expect.any(Number),
+      reasoningTokens: 0,
+      usage: expect.any(Number),
+      byokUsageInference: 0,
+    },
+  ]);
+  expect((await manager.analytics.getUserActivity({ apiKeyHash: hash })).data).toEqual(all);
+  expect((await manager.analytics.getUserActivity({ userId: "usr_nobody" })).data).toEqual([]);
+  const { date = "", workspaceId = "" } = {
+    ...(await manager.analytics.getUserActivity({ groupBy: "workspace" })).data[0],
+  } as Record<string, string>;
+  const ofDay = await manager.analytics.getUserActivity({ date, workspaceId });
+  expect(ofDay.data).toEqual(all.filter((row) => row["date"] === date));
+});
+
+test("a management key lists, shows, changes and deletes keys, with their spend", async () => {
   const created = await fetch(`${gateway.baseUrl}/keys`, {
     method: "POST",
     headers: { authorization: `Bearer ${testManagementKey}`, "content-type": "application/json" },

@@ -68,6 +68,11 @@ interface ChatResult {
 /** A record as the package read it: its own fields, checked by its own schemas. */
 type ReadRecord = Readonly<Record<string, unknown>>;
 
+/** A page of models. */
+interface ModelPage {
+  result: { data: ReadRecord[]; totalCount: number };
+}
+
 /** The package's client, as far as the tests call it. */
 export interface OpenRouter {
   chat: {
@@ -76,19 +81,36 @@ export interface OpenRouter {
     }): Promise<ChatResult | AsyncIterable<ChatStreamChunk>>;
   };
   models: {
-    list(request?: {
-      limit?: number;
-    }): Promise<AsyncIterable<{ result: { data: ReadRecord[]; totalCount: number } }>>;
+    list(request?: { limit?: number }): Promise<AsyncIterable<ModelPage>>;
+    listForUser(
+      security: { bearer: string },
+      request?: { limit?: number },
+    ): Promise<AsyncIterable<ModelPage>>;
+    get(request: { author: string; slug: string }): Promise<{ data: ReadRecord }>;
     count(): Promise<{ data: { count: number } }>;
+  };
+  embeddings: { listModels(): Promise<AsyncIterable<ModelPage>> };
+  analytics: {
+    getUserActivity(request?: {
+      date?: string;
+      apiKeyHash?: string;
+      userId?: string;
+      groupBy?: "workspace";
+      workspaceId?: string;
+    }): Promise<{ data: ReadRecord[] }>;
   };
   endpoints: {
     list(request: {
       author: string;
       slug: string;
     }): Promise<{ data: ReadRecord & { endpoints: ReadRecord[] } }>;
+    listZdrEndpoints(): Promise<{ data: ReadRecord[] }>;
   };
   credits: { getCredits(): Promise<{ data: ReadRecord }> };
-  generations: { getGeneration(request: { id: string }): Promise<{ data: ReadRecord }> };
+  generations: {
+    getGeneration(request: { id: string }): Promise<{ data: ReadRecord }>;
+    listGenerationContent(request: { id: string }): Promise<{ data: ReadRecord }>;
+  };
   providers: { list(): Promise<{ data: ReadRecord[] }> };
   apiKeys: {
     getCurrentKeyMetadata(): Promise<{ data: ReadRecord }>;
