@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineEndpoint } from "../../access/define-endpoint.ts";
+import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { type Answer, Reply } from "../../http/reply.ts";
 import type { JsonObject, JsonValue } from "../../inference/canonical/json.ts";
@@ -15,6 +15,7 @@ import {
 import { answerCall, outputCapHeader } from "../inference/answer-call.ts";
 import { chatReader } from "../inference/chat-completions.ts";
 import { withEarlyStream } from "../inference/streams/early-stream.ts";
+import { chatChunkSchema, chatCompletionSchema } from "../inference/streams/stream-events.ts";
 import {
   inferenceBodyBytesMax,
   withCall,
@@ -41,47 +42,41 @@ const completionSchema = lazily(() =>
   }),
 );
 
-/** Serves plain completions: a chat with one message, in the form of the older API. */
-export const completions = defineEndpoint<CallServices>({
+const shared = {
   method: "POST",
-  path: "/completions",
   base: "api",
   access: { llmKey: true },
   counting: "by-handler",
   bodyBytesMax: inferenceBodyBytesMax,
-  summary: "Complete a text, whole or streamed.",
-  description:
-    "OpenAI's older dialect on every chat model. A provider with an endpoint of its own for completions is sent the request itself: " +
-    "OpenAI's instruct model, DeepSeek, Codestral, Fireworks, Together, OpenRouter, vLLM and llama.cpp's server. Elsewhere the prompt " +
-    "is sent as the user's message, which X-Service-Translation-Loss names as `prompt`; several prompts, token ids " +
-    "and a `max_tokens` of 0 are then refused.",
   tag: "Inference",
-  rawBody: z.looseObject({
-    model: z.string(),
-    prompt: z.union([z.string(), z.array(z.string()), z.array(z.int()), z.array(z.array(z.int()))]),
-    suffix: z.string().nullish(),
-    max_tokens: z.int().nullish(),
-    echo: z.boolean().nullish(),
-    logprobs: z.int().min(0).max(5).nullish(),
-    n: z.int().min(1).nullish(),
-    best_of: z.int().min(1).nullish(),
-    stream: z.boolean().nullish(),
-  }),
   otherResponseTypes: ["text/event-stream"],
   answerHeaders: outputCapHeader,
   headers: inferenceHeaders,
-  streamEvents: completionSchema,
-  response: completionSchema,
   encodeError: openaiChat.encodeError,
-  async handle(context, dependencies) {
+} as const;
+
+/** The form in which a client writes a completion and reads its answer. */
+interface CompletionForm {
+  idPrefix: string;
+  /** Returns the body by the names of the older API. */
+  bodyOf(sent: JsonObject): JsonObject;
+  /** The output cap of a request that names none; absent where there is none. */
+  maxTokensDefault?: number;
+  render(answer: Answer, prompt: EchoedPrompt): Answer;
+}
+
+/** Returns the handler of completions in a form. */
+const completing =
+  ({ idPrefix, bodyOf, maxTokensDefault, render }: CompletionForm) =>
+  (context: RequestContext, dependencies: CallServices): Promise<Answer> => {
     let asked: AskedCompletion | undefined;
     let generated = 1;
     const reader: CallReader = {
       ...chatReader,
-      idPrefix: "cmpl-",
+      idPrefix,
       reshape(sent) {
-        const body = sent as JsonObject;
-        const reshaped = chatOfCompletion(body);
+        const body = bodyOf(sent as JsonObject);
+        const reshaped = chatOfCompletion(body, maxTokensDefault);
         asked = { body, prompt: reshaped.prompt, ownOnly: reshaped.ownOnly };
         ({ generated } = reshaped);
         return reshaped;
@@ -96,9 +91,68 @@ export const completions = defineEndpoint<CallServices>({
         { call, dialect: openaiChat, inference: dependencies.inference },
         () => answerCall(context, call, dependencies),
       );
-      return inCompletionForm(answer, completion.prompt);
+      return render(answer, completion.prompt);
     });
-  },
+  };
+
+/** Serves plain completions: a chat with one message, in the form of the older API. */
+export const completions = defineEndpoint<CallServices>({
+  ...shared,
+  path: "/completions",
+  summary: "Complete a text, whole or streamed.",
+  description:
+    "OpenAI's older dialect on every chat model. A provider with an endpoint of its own for completions is sent the request itself: " +
+    "OpenAI's instruct model, DeepSeek, Codestral, Fireworks, Together, OpenRouter, vLLM and llama.cpp's server. Elsewhere the prompt " +
+    "is sent as the user's message, which X-Service-Translation-Loss names as `prompt`; several prompts, token ids " +
+    "and a `max_tokens` of 0 are then refused.",
+  rawBody: z.looseObject({
+    model: z.string(),
+    prompt: z.union([z.string(), z.array(z.string()), z.array(z.int()), z.array(z.array(z.int()))]),
+    suffix: z.string().nullish(),
+    max_tokens: z.int().nullish(),
+    echo: z.boolean().nullish(),
+    logprobs: z.int().min(0).max(5).nullish(),
+    n: z.int().min(1).nullish(),
+    best_of: z.int().min(1).nullish(),
+    stream: z.boolean().nullish(),
+  }),
+  streamEvents: completionSchema,
+  response: completionSchema,
+  handle: completing({
+    idPrefix: "cmpl-",
+    bodyOf: (sent) => sent,
+    maxTokensDefault: 16,
+    render: inCompletionForm,
+  }),
+});
+
+/**
+ * Serves Mistral's completions in the middle of a text: the same request, whose answer is a chat.
+ * Source: https://docs.mistral.ai/api/endpoint/fim
+ */
+export const fimCompletions = defineEndpoint<CallServices>({
+  ...shared,
+  path: "/fim/completions",
+  summary: "Complete the middle of a text, whole or streamed, for Mistral's clients.",
+  description:
+    "For editors that complete code: the text between `prompt` and `suffix`, on every chat model. Like `POST /completions`, with an " +
+    "answer in the form of chat and no cap of its own.",
+  rawBody: z.looseObject({
+    model: z.string(),
+    prompt: z.string(),
+    suffix: z.string().nullish(),
+    max_tokens: z.int().nullish(),
+    min_tokens: z.int().min(0).nullish().describe("The least tokens of the answer."),
+    random_seed: z.int().nullish().describe("The seed of the answer."),
+    stream: z.boolean().nullish(),
+  }),
+  streamEvents: chatChunkSchema,
+  response: chatCompletionSchema,
+  handle: completing({
+    idPrefix: "fim-",
+    bodyOf: ({ random_seed: seed, ...sent }) => ({ ...sent, ...(seed !== undefined && { seed }) }),
+    render: (answer) => answer,
+  }),
 });
 
 /** Lets routes be asked at an endpoint of their own, where they have one. */

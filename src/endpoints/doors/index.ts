@@ -16,13 +16,14 @@ import { azureChat } from "./azure-deployments.ts";
 import { bedrockConverse, bedrockConverseStream } from "./bedrock/converse.ts";
 import { bedrockCountTokens } from "./bedrock/count-tokens.ts";
 import { bedrockInvoke, bedrockInvokeStream } from "./bedrock/invoke.ts";
-import { completions } from "./completions.ts";
+import { completions, fimCompletions } from "./completions.ts";
 import { passthroughs } from "./passthrough.ts";
 import { vertexMessages } from "./vertex-messages.ts";
 
 /** The endpoints for clients of forms that the gateway has no dialect of its own for, and Google's. */
 export const doors: readonly Endpoint<Dependencies>[] = [
   completions,
+  fimCompletions,
   azureChat,
   bedrockConverse,
   bedrockConverseStream,

@@ -13,6 +13,7 @@ export const inferenceEndpoints: readonly string[] = [
   "/responses/:id/cancel",
   "/responses/:id/input_items",
   "/completions",
+  "/fim/completions",
   "/openai/deployments/:name/chat/completions",
   "/model/:id/converse",
   "/model/:id/converse-stream",

@@ -32,9 +32,6 @@ interface ReshapedCompletion {
   generated: number;
 }
 
-/** The output cap of the older API, where a request names none. */
-const maxTokensDefault = 16;
-
 /** The most prompts of a request, and the most answers to each, as in OpenAI's reference. */
 const promptsMax = 2_048;
 const answersMax = 128;
@@ -51,9 +48,10 @@ const reshapedFields: ReadonlySet<string> = new Set([
 
 /**
  * Returns the chat request of a completion: the prompt becomes the user's message, and a suffix an
- * instruction. Throws `GatewayError` for what is no completion.
+ * instruction. `maxTokensDefault` is the output cap where the request names none. Throws
+ * `GatewayError` for what is no completion.
  */
-export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
+export function chatOfCompletion(body: JsonObject, maxTokensDefault?: number): ReshapedCompletion {
   checkFields(body);
   const prompts = promptsOf(body.prompt);
   const text = prompts.map(({ text: each }) => each).join("\n");
@@ -75,7 +73,7 @@ export function chatOfCompletion(body: JsonObject): ReshapedCompletion {
         ...(suffix === "" ? [] : [{ role: "system", content: fillingIn(suffix) }]),
         { role: "user", content: text },
       ],
-      max_tokens: cap === 0 ? 1 : cap,
+      ...(cap !== undefined && { max_tokens: cap === 0 ? 1 : cap }),
       ...(logprobs !== undefined && {
         logprobs: true,
         ...(logprobs > 0 && { top_logprobs: logprobs }),
@@ -113,7 +111,7 @@ function checkFields(body: JsonObject): void {
     throw badRequest("best_of", "must be at least n, of which it is the choice.");
 }
 
-function ownOnlyOf(prompts: readonly Prompt[], cap: number): OwnOnly | undefined {
+function ownOnlyOf(prompts: readonly Prompt[], cap: number | undefined): OwnOnly | undefined {
   if (prompts.length > 1) return { field: "prompt", what: "has several texts" };
   if (prompts[0]?.isTokens === true) return { field: "prompt", what: "has token ids" };
   return cap === 0

@@ -11,6 +11,7 @@ const bedrockVerbs = [
 export const doors: Record<string, ContractRow> = {
   ...claudeCode,
   "POST /completions": { llm: true, accepted: 400 },
+  "POST /fim/completions": { llm: true, accepted: 400 },
   "POST /openai/deployments/:name/chat/completions": {
     llm: true,
     base: "root",

@@ -231,6 +231,37 @@ describe("a server that is like vLLM", () => {
   });
 });
 
+describe("Mistral's completions of the middle of a text", () => {
+  const asked = { prompt: "def add(a, b):", suffix: "print(add(1, 2))" };
+
+  test.each([
+    ["codestral-latest", "house/code", "/mistral/fim/completions", ""],
+    ["DeepSeek's beta", "house/fim", "/deepseek/beta/completions", "seed"],
+    ["a chat", "house/chat-only", "/groq/chat/completions", "prompt, suffix"],
+  ])("reach %s, and are answered as a chat", async (_, model, path, losses) => {
+    const response = await gateway.post("/fim/completions", { model, ...asked, random_seed: 3 });
+    expect([response.status, await response.json()]).toMatchObject([
+      200,
+      {
+        object: "chat.completion",
+        model,
+        choices: [{ index: 0, message: { role: "assistant", content: "Understood." } }],
+      },
+    ]);
+    expect(sent()?.path).toBe(path);
+    expect(sent()?.body).not.toMatchObject({ max_tokens: 16 });
+    expect(response.headers.get("x-service-translation-loss") ?? "").toBe(losses);
+    const stream = await gateway.post("/fim/completions", { model, ...asked, stream: true });
+    const chunks = [...(await stream.text()).matchAll(/^data: (\{.*)$/gm)].map(
+      ([, data = ""]): unknown => JSON.parse(data),
+    );
+    expect(chunks.map((chunk) => at(chunk, "choices.0.delta.content") ?? "").join("")).toBe(
+      "Understood.",
+    );
+    expect(upstream.refusals).toEqual([]);
+  });
+});
+
 describe("hosted vendors with an endpoint of their own", () => {
   const asked = { prompt: "def add(a, b):", suffix: "print(add(1, 2))", max_tokens: 9_000 };
   const lossOf = (response: Response): string[] =>
