@@ -1,5 +1,6 @@
 import { buildStorage } from "./app/parts/build-storage.ts";
 import { encryptionKeyOf, readConfiguration, storageSettingsOf } from "./app/settings-of.ts";
+import { countText } from "./platform/kernel/count-text.ts";
 import { migrations } from "./platform/storage/migrations/index.ts";
 import { createLogger } from "./platform/telemetry/logger.ts";
 
@@ -21,8 +22,7 @@ async function migrateDatabase(): Promise<void> {
 
 try {
   await migrateDatabase();
-  const count = migrations.length;
-  console.log(`the database has the ${count} migration${count === 1 ? "" : "s"} of this release`);
+  console.log(`the database has the ${countText(migrations.length, "migration")} of this release`);
   process.exit(0);
 } catch (error) {
   console.error(

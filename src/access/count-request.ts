@@ -1,5 +1,6 @@
 import type { AnswerHeaders } from "../http/answer-headers.ts";
 import { keysOf, windowKeysOf, type Caller, type LlmKeyCaller } from "../identity/keys/caller.ts";
+import { countText } from "../platform/kernel/count-text.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { countedAddress } from "../platform/rate-windows/named-windows.ts";
 import type { Quota, QuotaState } from "../platform/rate-windows/quota-counter.ts";
@@ -216,10 +217,11 @@ function tooMany(
     isOfKey?: boolean;
   },
 ): GatewayError {
-  const span = windowSeconds < 3600 ? `${windowSeconds} seconds` : `${windowSeconds / 3600} hours`;
+  const span =
+    windowSeconds < 3600 ? `${windowSeconds} seconds` : countText(windowSeconds / 3600, "hour");
   return new GatewayError(
     code,
-    `More than ${limit} ${limit === 1 ? "request" : "requests"} came within ${span} ` +
+    `More than ${countText(limit, "request")} came within ${span} ` +
       (isOfKey
         ? "(the key's rate_limit). Wait and send fewer, or raise it with PATCH /keys/{hash}."
         : `(tier ${tier}). Wait and send fewer.`),
@@ -297,7 +299,7 @@ const tokenWindowsOf = (caller: WindowedCaller & Pick<LlmKeyCaller, "workspace">
 const tooManyTokens = ({ perMinute }: TokenWindow): GatewayError =>
   new GatewayError(
     "rate_limit_exceeded",
-    `This key may use ${perMinute} tokens within 60 seconds (its tpm). Wait, or send less.`,
+    `This key may use ${countText(perMinute, "token")} within 60 seconds (its tpm). Wait, or send less.`,
     {
       retryAfterSeconds: 60,
       metadata: { limit: perMinute, unit: "tokens", window_seconds: 60 },

@@ -3,6 +3,7 @@ import { brand } from "../platform/kernel/brand.ts";
 import { type Clock, hourMs, minuteMs } from "../platform/kernel/clock.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
+import { countText } from "../platform/kernel/count-text.ts";
 import { usdText } from "../platform/kernel/money.ts";
 import type { Mailer } from "../platform/notify/mailer.ts";
 import { UnsafeTargetError } from "../platform/notify/public-address.ts";
@@ -185,7 +186,7 @@ export class BatchWatchers {
     const { id, total, completed, failed, costNano, pauseNote } = batch;
     const text = [
       `The batch ${id} is ${what}.`,
-      `${completed} of ${total} requests are answered, ${failed} have failed. It has cost ${usdText(BigInt(costNano))} USD so far.`,
+      `${completed} of ${countText(total, "request")} succeeded and ${failed} failed. It has cost ${usdText(BigInt(costNano))} USD so far.`,
       ...(what === "paused" && pauseNote !== null ? [pauseNote] : []),
     ].join("\n\n");
     try {

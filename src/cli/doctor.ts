@@ -12,6 +12,7 @@ import { buildProviders } from "../inference/catalog/build-catalog.ts";
 import { hasCredential, type Provider } from "../inference/catalog/model.ts";
 import { ConfigurationError } from "../platform/config/configuration-error.ts";
 import { readTls } from "../platform/config/tls-files.ts";
+import { countText } from "../platform/kernel/count-text.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
 import { openSharedState } from "../platform/shared-state/open-shared-state.ts";
 import type { SharedParts } from "../platform/shared-state/shared-state.ts";
@@ -137,7 +138,7 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
     return [
       missing.length === 0
         ? ok("database", path ?? "Postgres")
-        : warning("database", `the next start runs ${missing.length} migrations`),
+        : warning("database", `the next start runs ${countText(missing.length, "migration")}`),
       isOtherKey
         ? problem("keys", `${otherKeyFinding}: bring back the one of its backup`)
         : ok("keys", "the encryption key is that of the database"),

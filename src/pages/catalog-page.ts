@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import { countText } from "../platform/kernel/count-text.ts";
 import { facts, linkButton } from "./message-page.ts";
 import type { Html, Page } from "./page.ts";
 
@@ -138,7 +139,7 @@ export function catalogPage(entries: readonly CatalogEntry[], search: CatalogSea
     title: "Models",
     width: "wide",
     body: html`<div class="card"><h1>Models</h1>
-<p>${entries.length} models can be reached here. <a href="/status">Status</a>.</p>
+<p>${countText(entries.length, "model")} can be reached here. <a href="/status">Status</a>.</p>
 ${searchForm(search)}${result}${shown.length === 0 ? "" : catalogTable(shown, search)}</div>`,
   };
 }

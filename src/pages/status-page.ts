@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import { brand } from "../platform/kernel/brand.ts";
+import { countText } from "../platform/kernel/count-text.ts";
 import { notice, type NoticeKind } from "./message-page.ts";
 import type { Html, Page } from "./page.ts";
 
@@ -73,7 +74,7 @@ const barsOf = ({ name, buckets }: StatusFacts["providers"][number]): Html =>
   html`<svg class="days" viewBox="0 0 ${buckets.length * 4} 24" preserveAspectRatio="none" role="img" aria-label="${name}, day by day">${buckets.map(
     ({ date, attempts, uptime }, index) =>
       html`<rect class="${barOf(uptime)}" x="${index * 4}" width="3" height="24">
-<title>${date}: ${percent(uptime)}, ${attempts} attempts</title></rect>`,
+<title>${date}: ${percent(uptime)}, ${countText(attempts, "attempt")}</title></rect>`,
   )}</svg>`;
 
 const incidentHtml = ({

@@ -34,6 +34,10 @@ export function count(value: number | null | undefined): string {
   return `${(value / 1_000_000_000).toFixed(1)}B`;
 }
 
+/** A count with the noun that it counts: `1 key`, `2 keys`. */
+export const countOf = (value: number, noun: string): string =>
+  `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+
 /** A size in bytes, as a person reads it. */
 export function bytes(size: number): string {
   if (size < 1_000) return `${size} B`;

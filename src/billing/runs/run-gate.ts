@@ -3,6 +3,7 @@ import type { CredentialDirectory } from "../../identity/keys/credential-directo
 import { closureOf, type Run, type RunClosure } from "../../identity/keys/run.ts";
 import { lowerBrandHeader } from "../../platform/kernel/brand.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
+import { countText } from "../../platform/kernel/count-text.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
@@ -68,7 +69,7 @@ export class RunGate {
     const outcome = await counts.take(run.workspaceId, counted);
     if (outcome.ok) return visit;
     const full = chain.find(({ id }) => id === outcome.full.id) ?? run;
-    throw this.exhausted(full, `has made its ${outcome.full.maxRequests} requests`, {
+    throw this.exhausted(full, `has made its ${countText(outcome.full.maxRequests, "request")}`, {
       facts: { reason: "run_requests_reached", max_requests: outcome.full.maxRequests },
       headers: await visit.headers(),
     });

@@ -10,6 +10,7 @@ import {
   type ConfigurationProblem,
 } from "../../platform/config/configuration-error.ts";
 import { systemClock } from "../../platform/kernel/clock.ts";
+import { countText } from "../../platform/kernel/count-text.ts";
 import { type GatewayApi, withAccount } from "../gateway-api.ts";
 import { type CommandContext, CommandError, type Terminal } from "../terminal.ts";
 import { canBeAlias, ImportPlan } from "./import-plan.ts";
@@ -277,7 +278,7 @@ const recordCount = ({ keys, presets, budgets }: ImportPlan): string =>
     [budgets.length, "budget"] as const,
   ]
     .filter(([count]) => count > 0)
-    .map(([count, name]) => `${count} ${name}${count === 1 ? "" : "s"}`)
+    .map(([count, name]) => countText(count, name))
     .join(", ");
 
 /** Imports another gateway's configuration: writes switchyard.yaml and creates keys and presets. */

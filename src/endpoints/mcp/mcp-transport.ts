@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { ErrorEncoder } from "../../http/error-envelope.ts";
 import { bytesAnswer, Reply, type Answer } from "../../http/reply.ts";
+import { countText } from "../../platform/kernel/count-text.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 
 const loopbackAddress = /^(?:127\.|::1$|::ffff:127\.)/;
@@ -65,7 +66,7 @@ export const encodeMcpError: ErrorEncoder = (error) => ({
       error.status === 401
         ? "Unauthorized"
         : error.status === 429
-          ? `${error.message} Retry after ${error.retryAfterSeconds ?? 60} seconds.`
+          ? `${error.message} Retry after ${countText(error.retryAfterSeconds ?? 60, "second")}.`
           : error.message,
   },
   id: null,

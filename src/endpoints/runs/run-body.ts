@@ -9,6 +9,7 @@ import {
   withLastText,
 } from "../../inference/dialects/run-fields.ts";
 import { lowerBrandHeader } from "../../platform/kernel/brand.ts";
+import { countText } from "../../platform/kernel/count-text.ts";
 import { usdText } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { runNamedIn } from "../inference/request-names.ts";
@@ -93,7 +94,7 @@ async function guardLoop(
 
 const hintOf = ({ limitNano }: Run, leftNano: bigint, requests: number | undefined): string =>
   `[Budget of this run: ${usdText(leftNano)} of ${usdText(limitNano)} USD` +
-  `${requests === undefined ? "" : ` and ${requests} requests`} are left.]`;
+  `${requests === undefined ? "" : ` and ${countText(requests, "request")}`} are left.]`;
 
 /**
  * Returns the body of a request as its run changes it: without the run's name, with what the run's

@@ -9,6 +9,7 @@ import { takeAgain } from "./credentials/provider-credentials.ts";
 import type { SealMemory } from "./credentials/seal-memory.ts";
 import type { Execution } from "./execution.ts";
 import type { Adapter } from "./inference-call.ts";
+import { countText } from "../../platform/kernel/count-text.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { outputCapFor } from "./hold/take-hold.ts";
 import { namesIds, withScopedIds } from "../dialects/shared/end-user-ids.ts";
@@ -171,7 +172,7 @@ const unsealedAdapter = (
 function lossesOf({ seals, stopsThinking, lacksHistory }: UnsealedRequest, body: Fields): Loss[] {
   const field = ["input", "contents"].find((name) => name in body) ?? "messages";
   const summary = lacksHistory === true ? ", a summary of earlier turns among them" : "";
-  const reason = `the provider cannot read ${seals.length} sealed parts of the conversation${summary}`;
+  const reason = `the provider cannot read ${countText(seals.length, "sealed part")} of the conversation${summary}`;
   if (!stopsThinking) return [{ field, reason }];
   return [
     { field, reason },

@@ -7,6 +7,7 @@ import {
   type SimulatedUsage,
 } from "./dialect.ts";
 import { brand } from "../../platform/kernel/brand.ts";
+import { countText } from "../../platform/kernel/count-text.ts";
 import { withoutDirectives } from "./directives.ts";
 import { isObject, entriesOf } from "../../platform/kernel/json/json-members.ts";
 
@@ -387,7 +388,7 @@ function reasoningText(prompt: SimulatedPrompt, effort: Effort): string {
   return [
     `Simulated reasoning about "${excerpt(prompt.lastUserText, 40)}".`,
     `The prompt has about ${prompt.inputTokens} tokens.`,
-    `It offers ${prompt.tools.length} tools.`,
+    `It offers ${countText(prompt.tools.length, "tool")}.`,
     "The answer will say that it is simulated.",
   ]
     .slice(0, sentencesByEffort[effort])

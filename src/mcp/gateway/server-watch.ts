@@ -1,3 +1,4 @@
+import { countText } from "../../platform/kernel/count-text.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { storageKeyOf, type UpstreamServer } from "./upstream-server.ts";
 import type { Metrics } from "../../platform/telemetry/metrics.ts";
@@ -37,7 +38,7 @@ class CircuitOpenError extends Error {
 
   constructor(server: UpstreamServer, seconds: number) {
     super(
-      `${server.name} failed ${failuresMax} times in a row and is left alone. It is tried again in ${seconds} seconds.`,
+      `${server.name} failed ${failuresMax} times in a row and is left alone. It is tried again in ${countText(seconds, "second")}.`,
     );
   }
 }

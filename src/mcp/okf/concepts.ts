@@ -3,6 +3,7 @@ import { shownPath } from "../../http/endpoint.ts";
 import { errorCatalog, type ErrorFacts } from "../../platform/kernel/errors.ts";
 import type { ToolEndpoint, ToolContext } from "../tool.ts";
 import { brand } from "../../platform/kernel/brand.ts";
+import { countText } from "../../platform/kernel/count-text.ts";
 
 /** The kinds of concepts. */
 export const conceptTypes = ["model", "provider", "endpoint", "error", "term"] as const;
@@ -189,7 +190,7 @@ async function providerConcepts({ ask }: ToolContext): Promise<Concept[]> {
     description,
     facts: { provider: id, status, models, surfaces: endpoints },
     body:
-      `${description}\n\nServes ${models} models of the catalog. ` +
+      `${description}\n\nServes ${countText(models, "model")} of the catalog. ` +
       (status === "active"
         ? "All requests are served."
         : "Only callers with a key of their own at this provider are served."),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { countText } from "./count-text.ts";
 
 type Issue = z.core.$ZodRawIssue;
 
@@ -27,7 +28,7 @@ const formats: Readonly<Record<string, string>> = {
 
 /** Returns a length with the unit that it counts. */
 function lengthText(length: number | bigint, origin: string): string {
-  if (origin === "string") return `${length} character${length === 1 ? "" : "s"}`;
+  if (origin === "string") return countText(length, "character");
   return `${length} ${length === 1 ? "entry" : "entries"}`;
 }
 

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { Migrator } from "kysely/migration";
 import { assert } from "../kernel/assert.ts";
+import { countText } from "../kernel/count-text.ts";
 import { SchemaMismatchError } from "./storage-error.ts";
 import type { StorageKind, Migration } from "./storage.ts";
 
@@ -52,7 +53,7 @@ export async function migrate({
 }
 
 const notMigrated = (count: number): string =>
-  `the database lacks ${count} migration${count === 1 ? "" : "s"} of this release, and this process may not run them (--no-migrate): ` +
+  `the database lacks ${countText(count, "migration")} of this release, and this process may not run them (--no-migrate): ` +
   "run `npm run migrate` first";
 
 function requireOrder(migrations: readonly Migration[]): void {

@@ -226,7 +226,9 @@ test("calls are requests of the run of their key, or of the one that a header na
   const secret = textAt(await (await gateway.post("/runs", fields)).json(), "key");
   const before = asked();
   expect(at(await call("generate_image", given, secret), "isError")).not.toBe(true);
-  expect(refusalOf(await call("generate_image", given, secret))).toContain("has made its 1");
+  expect(refusalOf(await call("generate_image", given, secret))).toContain(
+    "has made its 1 request:",
+  );
   const headers = { "x-service-run": "named; limit=0.05" };
   const message = rpc("tools/call", { name: "generate_image", arguments: given });
   const send = async (): Promise<unknown> =>

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { count, duration, requestCost } from "../../lib/format.ts";
+import { count, countOf, duration, requestCost } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { hasUnit, priceOf, quantityOf } from "../../lib/usage-parts.ts";
 import { wordOf } from "../../lib/words.ts";
@@ -53,7 +53,7 @@ function Waterfall({ attempts }: { attempts: readonly Attempt[] }) {
     attempts.slice(0, index).reduce((sum, { duration_ms: took }) => sum + took, 0),
   );
   return (
-    <ol className={style.waterfall} aria-label={`${attempts.length} attempts`}>
+    <ol className={style.waterfall} aria-label={countOf(attempts.length, "attempt")}>
       {attempts.map((attempt, index) => (
         <AttemptRow
           key={`${attempt.provider} ${index}`}

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { count, localTime, requestCost, usd, utc } from "../../lib/format.ts";
+import { count, countOf, localTime, requestCost, usd, utc } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Awaiting, Card, Loaded, Problem, Stale } from "../../ui/parts.tsx";
 import {
@@ -34,7 +34,7 @@ function Bars({ histogram, onFilter }: { histogram: Histogram; onFilter: Change 
       width="100%"
       height={height}
       role="img"
-      aria-label={`${totals.requests} requests, of which ${totals.errors} failed`}
+      aria-label={`${countOf(totals.requests, "request")}, of which ${totals.errors} failed`}
     >
       {data.map(({ bucket, requests, errors }) => {
         const x = ((Date.parse(bucket) - startMs) / stepMs) * 8;
@@ -42,7 +42,7 @@ function Bars({ histogram, onFilter }: { histogram: Histogram; onFilter: Change 
         return (
           // biome-ignore lint/a11y/noStaticElementInteractions: the range field does the same by keyboard.
           <g key={bucket} onClick={() => narrow(bucket)}>
-            <title>{`${localTime(bucket)} (${utc(bucket)}): ${count(requests)} requests, ${count(errors)} failed`}</title>
+            <title>{`${localTime(bucket)} (${utc(bucket)}): ${countOf(requests, "request")}, ${count(errors)} failed`}</title>
             <rect x={x} y="0" width="8" height={height} fill="transparent" />
             <rect x={x} y={height - tall} width="7" height={tall} fill="var(--series-1)" />
             {errors > 0 ? (

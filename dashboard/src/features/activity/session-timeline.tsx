@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { count, duration, requestCost } from "../../lib/format.ts";
+import { count, countOf, duration, requestCost } from "../../lib/format.ts";
 import { Loaded } from "../../ui/parts.tsx";
 import { type GenerationDetails, sessionQuery } from "./api.ts";
 import type { Generation } from "./latest.ts";
@@ -73,7 +73,7 @@ export function SessionTimeline({
         const fromMs = Math.min(...responses.map((each) => Date.parse(each.created_at)));
         const totalMs = Math.max(1, ...responses.map((each) => endOf(each) - fromMs));
         return (
-          <ol className={style.waterfall} aria-label={`${responses.length} responses`}>
+          <ol className={style.waterfall} aria-label={countOf(responses.length, "response")}>
             {responses.map((response) => (
               <ResponseRow
                 key={response.id}

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { count } from "../../lib/format.ts";
+import { countOf } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { PickerPopup, type Choice } from "../../ui/picker-popup.tsx";
 import { batchPagesQuery, nameOf as nameOfBatch } from "../batches/api.ts";
@@ -129,7 +129,7 @@ export function UsedPopup({
         value,
         label: text,
         note: text === value ? "" : value,
-        price: `${count(requests)} requests`,
+        price: countOf(requests, "request"),
       };
     });
   return (

@@ -3,7 +3,7 @@ import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { count, shortDay, usd } from "../../lib/format.ts";
+import { count, countOf, shortDay, usd } from "../../lib/format.ts";
 import {
   Awaiting,
   Card,
@@ -167,7 +167,7 @@ function Statement() {
               head: "What",
               phone: "title",
               cell: ({ kind, requests }) =>
-                requests === null ? words[kind] : `${count(requests)} requests`,
+                requests === null ? words[kind] : countOf(requests, "request"),
             },
             {
               head: "From",

@@ -216,7 +216,7 @@ function HubShown({
             typed={shown.slug}
             onConfirm={() => removal.mutate({ method: "DELETE", path }, { onSuccess: onGone })}
           >
-            <p>Its {count(shown.item_count)} entries and their versions go with it.</p>
+            <p>Its entries and their versions go with it.</p>
           </Confirm>
         </>
       )}

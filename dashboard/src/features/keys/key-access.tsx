@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Row } from "../../lib/api-types.ts";
 import { type List, request } from "../../lib/api.ts";
-import { count, utc, usd } from "../../lib/format.ts";
+import { countOf, utc, usd } from "../../lib/format.ts";
 import { useSession } from "../../lib/session.ts";
 import { Drawer } from "../../ui/overlay.tsx";
 import { Facts, Loaded, Name } from "../../ui/parts.tsx";
@@ -53,8 +53,8 @@ function bounds({
     limit === null
       ? "No cap of its own: it may spend what the workspace has"
       : `${usd(limit)} ${reset === null ? "in all" : resets[reset]}, of which ${usd(left ?? 0)} are left`,
-    ...(rate_limit > 0 ? [`${count(rate_limit)} requests a minute`] : []),
-    ...(tpm === null ? [] : [`${count(tpm)} tokens a minute`]),
+    ...(rate_limit > 0 ? [`${countOf(rate_limit, "request")} a minute`] : []),
+    ...(tpm === null ? [] : [`${countOf(tpm, "token")} a minute`]),
   ];
 }
 

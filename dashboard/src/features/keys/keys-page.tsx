@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { Suspense, lazy, useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { count, usd } from "../../lib/format.ts";
+import { countOf, usd } from "../../lib/format.ts";
 import {
   Actions,
   Button,
@@ -124,8 +124,8 @@ function Cap({ of: { name, limit, limit_remaining: left, limit_reset: reset } }:
 
 function limitsOf({ allowed_models: models, tpm }: Key): string {
   const parts = [
-    models === null ? "" : models.length === 1 ? "1 model" : `${models.length} models`,
-    tpm === null ? "" : `${count(tpm)} tokens a minute`,
+    models === null ? "" : countOf(models.length, "model"),
+    tpm === null ? "" : `${countOf(tpm, "token")} a minute`,
   ].filter((part) => part !== "");
   return parts.length === 0 ? "any model" : parts.join(", ");
 }

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useScope } from "../../lib/session.ts";
-import { count, duration, localTime, share as shareOf, utc } from "../../lib/format.ts";
+import { count, countOf, duration, localTime, share as shareOf, utc } from "../../lib/format.ts";
 import { Card, Empty, Loaded } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { ProviderName } from "../provider-keys/provider-names.tsx";
@@ -21,11 +21,11 @@ function UptimeBars({ provider, uptime, buckets }: Uptime) {
       width="100%"
       height={height}
       role="img"
-      aria-label={`${provider}: ${percentText(uptime)} of attempts answered, on ${tried} of ${buckets.length} days`}
+      aria-label={`${provider}: ${percentText(uptime)} of attempts answered, on ${tried} of ${countOf(buckets.length, "day")}`}
     >
       {buckets.map(({ date, attempts, uptime: share }, index) => (
         <g key={date}>
-          <title>{`${date} UTC: ${attempts === 0 ? "not tried" : `${percentText(share)} of ${count(attempts)} attempts`}`}</title>
+          <title>{`${date} UTC: ${attempts === 0 ? "not tried" : `${percentText(share)} of ${countOf(attempts, "attempt")}`}`}</title>
           <rect
             x={index * 4}
             y={share === null ? height - 4 : height * (1 - Math.max(0.1, share))}

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useDeferredValue, useState, type ReactNode } from "react";
 import { PageHead } from "../../ui/page.tsx";
-import { count, unitPrice } from "../../lib/format.ts";
+import { count, countOf, unitPrice } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Actions, Awaiting, Button, Card, Empty, Input, Loaded, Select } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -296,7 +296,7 @@ export function ModelsPage() {
                 <Table
                   rows={rows.slice(0, shown)}
                   rowKey={({ id }) => id}
-                  caption={`${rows.length} models`}
+                  caption={countOf(rows.length, "model")}
                   columns={[
                     {
                       head: "Compare",

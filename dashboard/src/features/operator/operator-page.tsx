@@ -3,7 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { Suspense, lazy } from "react";
 import { useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import { count, share, usd } from "../../lib/format.ts";
+import { count, countOf, share, usd } from "../../lib/format.ts";
 import {
   Card,
   Empty,
@@ -63,7 +63,7 @@ function Glance() {
             <Stat
               name="Failed"
               value={share(usage.errors, usage.requests)}
-              note={`${count(usage.errors)} requests`}
+              note={countOf(usage.errors, "request")}
             />
             <Stat
               name="Charged, 30 days"

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { deviceOf } from "../../lib/device.ts";
-import { count, usd } from "../../lib/format.ts";
+import { count, countOf, usd } from "../../lib/format.ts";
 import { Card, Empty, Facts, Id, Loaded, Moment, Status } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type PersonDetails, personQuery, workspaceQuery } from "./api.ts";
@@ -65,7 +65,7 @@ export function WorkspacePage({ id }: { id: string }) {
 const waysOf = ({ password, passkeys, providers }: PersonDetails["sign_in"]): string =>
   [
     ...(password ? ["password"] : []),
-    ...(passkeys > 0 ? [`${passkeys} ${passkeys === 1 ? "passkey" : "passkeys"}`] : []),
+    ...(passkeys > 0 ? [countOf(passkeys, "passkey")] : []),
     ...providers,
   ].join(", ") || "none";
 

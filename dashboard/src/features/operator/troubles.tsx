@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { count, share } from "../../lib/format.ts";
+import { count, countOf, share } from "../../lib/format.ts";
 import { Card, Empty, Loaded, Stat, Stats } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { ProviderName } from "../provider-keys/provider-names.tsx";
@@ -36,7 +36,7 @@ export function Troubles() {
             <Stat
               name="Failed, 7 days"
               value={share(failed, requests)}
-              note={`${count(failed)} of ${count(requests)} requests`}
+              note={`${count(failed)} of ${countOf(requests, "request")}`}
             />
           </Stats>
           {kinds.map(([kind, title, head, shown]) => (

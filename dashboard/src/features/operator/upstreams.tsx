@@ -2,7 +2,7 @@ import { zoneName } from "../../lib/time.ts";
 import type { Bodies } from "../../lib/api-types.ts";
 import { sending } from "../../lib/api.ts";
 import { useQuery } from "@tanstack/react-query";
-import { count, duration } from "../../lib/format.ts";
+import { count, countOf, duration } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Actions, Button, Card, Empty, Loaded, Status, Moment } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -60,7 +60,7 @@ export function Upstreams() {
                   number: true,
                   phone: "when",
                   cell: ({ last_hour: hour }) =>
-                    `${count(hour.requests)} requests, ${count(hour.errors)} failed`,
+                    `${countOf(hour.requests, "request")}, ${count(hour.errors)} failed`,
                 },
                 {
                   head: "Latency",

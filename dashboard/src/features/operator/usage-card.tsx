@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { count, share, usd } from "../../lib/format.ts";
+import { count, countOf, share, usd } from "../../lib/format.ts";
 import { Card, Empty, Loaded, Stat, Stats } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { ProviderName } from "../provider-keys/provider-names.tsx";
@@ -28,7 +28,7 @@ export function UsageCard({ kind, id }: { kind: "workspaces" | "users"; id: stri
               <Stat
                 name="Failed"
                 value={share(sumOf(read.data, "errors"), sumOf(read.data, "requests"))}
-                note={`${count(sumOf(read.data, "errors"))} requests`}
+                note={countOf(sumOf(read.data, "errors"), "request")}
               />
             </Stats>
             <Bars usage={read} />

@@ -4,7 +4,7 @@ import { useScope } from "../../lib/session.ts";
 import { lifeOf } from "../../lib/balance-life.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Columns, PageHead } from "../../ui/page.tsx";
-import { change, count, duration, share, usd } from "../../lib/format.ts";
+import { change, count, countOf, duration, share, usd } from "../../lib/format.ts";
 import {
   Awaiting,
   Card,
@@ -67,7 +67,7 @@ function Figures() {
         <Stat
           name="Failed"
           value={rows === undefined ? "–" : share(sumOf(rows, "errors"), sumOf(rows, "requests"))}
-          note={rows === undefined ? "" : `${count(sumOf(rows, "errors"))} requests`}
+          note={rows === undefined ? "" : countOf(sumOf(rows, "errors"), "request")}
         />
       </Stats>
       {unread.map(([what, { data, error, refetch }]) =>

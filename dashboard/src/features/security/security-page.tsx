@@ -2,6 +2,7 @@ import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { countOf } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import {
@@ -154,14 +155,12 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
   );
 }
 
-const daysText = (days: number): string => (days === 1 ? "1 day" : `${days} days`);
-
 /** What keeping prompts and answers means, or why it cannot be turned on. */
 function keepingHint({ privacy, zdr }: { privacy: Privacy; zdr: boolean }): string {
   if (zdr)
     return "Not with zero retention, which keeps nothing. Turning that on deletes what is kept.";
   return (
-    `The gateway keeps the request and the answer of each request of chat, pictures and sound from now on, encrypted, for ${daysText(privacy.content_days)}. ` +
+    `The gateway keeps the request and the answer of each request of chat, pictures and sound from now on, encrypted, for ${countOf(privacy.content_days, "day")}. ` +
     "Who may read the security settings may read them. Requests with zero retention or store: false are never kept."
   );
 }

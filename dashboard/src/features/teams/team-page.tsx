@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { count, shortDay, usd } from "../../lib/format.ts";
+import { count, countOf, shortDay, usd } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { Confirm, Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
@@ -155,7 +155,7 @@ function Change({ team }: { team: Team }) {
         <p>
           {team.keys === 0
             ? "It has no key."
-            : `Requests with its ${team.keys === 1 ? "key" : `${count(team.keys)} keys`} fail at once.`}{" "}
+            : `Requests with its ${team.keys === 1 ? "key" : countOf(team.keys, "key")} fail at once.`}{" "}
           Records of its requests stay.
         </p>
       </Confirm>

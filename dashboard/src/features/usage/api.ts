@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { Answers, Row } from "../../lib/api-types.ts";
 import { queryOf, request } from "../../lib/api.ts";
+import { countOf } from "../../lib/format.ts";
 import {
   type Range,
   type RangeSearch,
@@ -258,7 +259,9 @@ export function limited(
   const rest = all.slice(limit);
   const shown = all.slice(0, limit).map(([name, total]) => [name, total, false] as const);
   const other = rest.reduce((sum, [, total]) => sum + total, 0);
-  return rest.length === 0 ? shown : [...shown, [`${rest.length} others`, other, true] as const];
+  return rest.length === 0
+    ? shown
+    : [...shown, [countOf(rest.length, "other"), other, true] as const];
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { change, count, share, usd } from "../../lib/format.ts";
+import { change, count, countOf, share, usd } from "../../lib/format.ts";
 import { Stat, Stats } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Figure, type UsageRow, limited, sumOf, totalsOf } from "./api.ts";
@@ -22,7 +22,7 @@ export function Sums({
       <Stat
         name="Failed"
         value={share(sumOf(rows, "errors"), sumOf(rows, "requests"))}
-        note={`${count(sumOf(rows, "errors"))} requests`}
+        note={countOf(sumOf(rows, "errors"), "request")}
       />
       <Stat
         name="From cache"

@@ -1,6 +1,7 @@
 import { basePeriodOf } from "../../../billing/budgets/budget.ts";
 import { budgetFacts } from "../../../billing/budgets/refusal-facts.ts";
 import type { NotReserved } from "../../../billing/ledger/hold-rule.ts";
+import { countText } from "../../../platform/kernel/count-text.ts";
 import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { usdFromNano, usdText } from "../../../platform/kernel/money.ts";
 import type { Execution } from "../execution.ts";
@@ -129,7 +130,7 @@ export function unaffordable(
     heldNano > 0n ? ` beside the ${usdText(heldNano)} USD that other requests under way hold` : "";
   const hasOutput = expected.maxOutputTokens !== 0;
   const less = hasOutput ? "lower the limit on output tokens" : "send less at once";
-  const affords = hasOutput ? `, which affords ${tokens} output tokens` : "";
+  const affords = hasOutput ? `, which affords ${countText(tokens, "output token")}` : "";
   const ways = [...(waits ? ["try again when those have ended"] : []), less, way].join(", ");
   const message =
     `This request may cost up to ${usdText(worstNano)} USD, and ${usdText(availableNano)} USD is left of ${name}${held}` +

@@ -2,6 +2,7 @@ import { zoneName } from "../../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { download } from "../../../lib/download.ts";
+import { countOf } from "../../../lib/format.ts";
 import { Confirm } from "../../../ui/form.tsx";
 import { Drawer, Modal } from "../../../ui/overlay.tsx";
 import { Button, Card, Empty, Loaded, Moment, Problem, Status } from "../../../ui/parts.tsx";
@@ -48,7 +49,7 @@ function gistOf({ section, value }: Entry): ReactNode {
     return Array.isArray(value["members"]) ? value["members"].join(", ") : "";
   const models = Array.isArray(value["models"]) ? value["models"].length : 0;
   const address = typeof value["base_url"] === "string" ? value["base_url"] : "address built in";
-  return `${address}, ${models} ${models === 1 ? "model" : "models"}`;
+  return `${address}, ${countOf(models, "model")}`;
 }
 
 function State({ entry: { in_force: inForce, problem, source } }: { entry: Entry }) {

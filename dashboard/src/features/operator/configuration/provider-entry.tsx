@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { duration } from "../../../lib/format.ts";
+import { countOf, duration } from "../../../lib/format.ts";
 import { Form, TextArea } from "../../../ui/form.tsx";
 import { Actions, Button, Field, Input, Problem, Select, Status } from "../../../ui/parts.tsx";
 import style from "../../../ui/ui.module.css";
@@ -30,7 +30,7 @@ function TrialShown({ trial, onAdd }: { trial: Trial; onAdd: (name: string) => v
       </p>
       {models === null || models.length === 0 ? null : (
         <>
-          <p>It lists {models.length} models. Choose those to serve:</p>
+          <p>It lists {countOf(models.length, "model")}. Choose those to serve:</p>
           <div className={own["found"]}>
             {models.map((name) => (
               <Button key={name} look="plain" onClick={() => onAdd(name)}>
