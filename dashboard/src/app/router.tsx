@@ -4,7 +4,7 @@ import {
   createRouter,
   lazyRouteComponent,
 } from "@tanstack/react-router";
-import { Skeleton } from "../ui/parts.tsx";
+import { Skeleton } from "../ui/loaded.tsx";
 import { OverviewPage } from "../features/overview/overview-page.tsx";
 import { Shell } from "./shell.tsx";
 

@@ -2,7 +2,8 @@ import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-route
 import { Suspense, lazy, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { AlertBell } from "./alert-bell.tsx";
 import { Icon } from "./icon.tsx";
-import { Button, Skeleton } from "../ui/parts.tsx";
+import { Button } from "../ui/button.tsx";
+import { Skeleton } from "../ui/loaded.tsx";
 import { RowMenu } from "../ui/row-menu.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
 import { useShortcuts } from "./shortcuts.ts";

@@ -1,5 +1,5 @@
 import { Modal } from "../ui/overlay.tsx";
-import { Facts } from "../ui/parts.tsx";
+import { Facts } from "../ui/card.tsx";
 import type { Entry } from "./navigation.ts";
 
 const keys = (text: string) => <kbd key={text}>{text}</kbd>;

@@ -1,6 +1,6 @@
 import { Suspense, lazy, useState } from "react";
 import { Modal } from "../ui/overlay.tsx";
-import { Problem } from "../ui/parts.tsx";
+import { Problem } from "../ui/loaded.tsx";
 import { Picker } from "../ui/picker.tsx";
 import { useEnterWorkspace, useSession, useWorkspaces } from "../lib/session.ts";
 import style from "./shell.module.css";

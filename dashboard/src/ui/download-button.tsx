@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { download } from "../lib/download.ts";
-import { Button, Problem } from "./parts.tsx";
+import { Button } from "./button.tsx";
+import { Problem } from "./loaded.tsx";
 
 /** Saves a file that the API has; says why where it cannot. */
 export function DownloadButton({

@@ -1,7 +1,7 @@
 import { Lexer, type Token, type Tokens } from "marked";
 import { type ReactNode, memo } from "react";
 import style from "./markdown.module.css";
-import { Code } from "./parts.tsx";
+import { Code } from "./copy.tsx";
 
 /** Addresses that a link may lead to; others are shown as text. */
 const linkPattern = /^(?:https?:|mailto:|\/(?!\/)|#)/i;

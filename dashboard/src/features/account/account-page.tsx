@@ -4,20 +4,12 @@ import { PageHead } from "../../ui/page.tsx";
 import { useSession } from "../../lib/session.ts";
 import { type Theme, chooseTheme, chosenTheme } from "../../lib/theme.ts";
 import { chooseTimeZone, timeZone, zoneName } from "../../lib/time.ts";
-import {
-  Button,
-  Card,
-  Facts,
-  Field,
-  Input,
-  Loaded,
-  Problem,
-  Select,
-  Skeleton,
-  Status,
-  Moment,
-} from "../../ui/parts.tsx";
-import { Check, Confirm, Form } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card, Facts } from "../../ui/card.tsx";
+import { Check, Field, Input, Select } from "../../ui/fields.tsx";
+import { Confirm, Form } from "../../ui/form.tsx";
+import { Loaded, Problem, Skeleton } from "../../ui/loaded.tsx";
+import { Moment, Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import {

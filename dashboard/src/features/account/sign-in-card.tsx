@@ -1,18 +1,12 @@
 import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import {
-  Actions,
-  Button,
-  Card,
-  Field,
-  Input,
-  Loaded,
-  Problem,
-  Status,
-  Moment,
-} from "../../ui/parts.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Field, Input } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
+import { Loaded, Problem } from "../../ui/loaded.tsx";
+import { Moment, Status } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Way, addPasskey, authRequest, methodsQuery, unlink } from "./api.ts";

@@ -1,7 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
 import { Suspense, lazy, useState } from "react";
-import { Actions, Button, Code, Field, Input, Problem, Skeleton } from "../../ui/parts.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Field, Input } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
+import { Problem, Skeleton } from "../../ui/loaded.tsx";
 import { authRequest } from "./api.ts";
 
 // Loaded where an app is set up: it brings an encoder.

@@ -3,16 +3,10 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useRef } from "react";
 import { download } from "../../lib/download.ts";
 import { PageHead } from "../../ui/page.tsx";
-import {
-  Actions,
-  Button,
-  Card,
-  Empty,
-  Loaded,
-  NextPage,
-  Problem,
-  Status,
-} from "../../ui/parts.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Empty, Loaded, NextPage, Problem } from "../../ui/loaded.tsx";
+import { Status } from "../../ui/values.tsx";
 import {
   type ActivityFilters,
   csvPath,

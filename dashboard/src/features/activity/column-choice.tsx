@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { Check } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Check } from "../../ui/fields.tsx";
+import { Problem } from "../../ui/loaded.tsx";
 import { Modal } from "../../ui/overlay.tsx";
-import { Button, Problem } from "../../ui/parts.tsx";
 import style from "../../ui/ui.module.css";
 import { changePreferences, preferencesQuery } from "../account/preferences.ts";
 import { choosableColumns } from "./generations-table.tsx";

@@ -1,7 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useState } from "react";
 import { useScope } from "../../lib/session.ts";
-import { Button, Card, Input, Select } from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Input, Select } from "../../ui/fields.tsx";
 import { wordOf } from "../../lib/words.ts";
 import { keysQuery } from "../keys/api.ts";
 import { workspacesQuery } from "../operator/api.ts";

@@ -1,7 +1,7 @@
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { zoneName } from "../../lib/time.ts";
-import { Status, Moment } from "../../ui/parts.tsx";
+import { Moment, Status } from "../../ui/values.tsx";
 import { RowButton, Table, type Column } from "../../ui/table.tsx";
 import type { Generation } from "./latest.ts";
 import style from "../../ui/ui.module.css";

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { count, countOf, localTime, requestCost, usd, utc } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
-import { Awaiting, Card, Loaded, Problem, Stale } from "../../ui/parts.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Awaiting, Loaded, Problem, Stale } from "../../ui/loaded.tsx";
 import {
   type ActivityFilters,
   type Failures,

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { count, countOf, duration, requestCost } from "../../lib/format.ts";
-import { Loaded } from "../../ui/parts.tsx";
+import { Loaded } from "../../ui/loaded.tsx";
 import { type GenerationDetails, sessionQuery } from "./api.ts";
 import type { Generation } from "./latest.ts";
 import style from "./activity.module.css";

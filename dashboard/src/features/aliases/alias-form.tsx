@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
+import { Field, Input } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Field, Input } from "../../ui/parts.tsx";
 import { type Alias, changeAlias, createAlias } from "./api.ts";
 import { targetOf, textOf } from "./target.ts";
 import { TargetField } from "./target-field.tsx";

@@ -1,10 +1,13 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
 import { Confirm } from "../../ui/form.tsx";
+import { Empty, LoadedPages } from "../../ui/loaded.tsx";
+import { Moment, Name } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { Button, Card, Empty, LoadedPages, Moment, Name } from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { AliasForm } from "./alias-form.tsx";

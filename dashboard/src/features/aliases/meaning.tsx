@@ -1,4 +1,4 @@
-import { Name } from "../../ui/parts.tsx";
+import { Name } from "../../ui/values.tsx";
 import type { AliasTarget } from "./api.ts";
 
 type Entry = Exclude<Exclude<AliasTarget, string>[number], string>;

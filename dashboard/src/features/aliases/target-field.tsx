@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { TextArea } from "../../ui/form.tsx";
-import { Button, Field, Input, Select } from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Field, Input, Select, TextArea } from "../../ui/fields.tsx";
 import { Picker } from "../../ui/picker.tsx";
 import style from "../../ui/ui.module.css";
 import { reachableQuery } from "../models/api.ts";

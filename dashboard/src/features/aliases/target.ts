@@ -1,4 +1,4 @@
-import { listOf } from "../../ui/form.tsx";
+import { listOf } from "../../ui/fields.tsx";
 import type { AliasTarget } from "./api.ts";
 
 /** How an alias chooses among its models. */

@@ -1,6 +1,5 @@
 import { count } from "../../lib/format.ts";
-import { Bar } from "../../ui/form.tsx";
-import { Status } from "../../ui/parts.tsx";
+import { Bar, Status } from "../../ui/values.tsx";
 import type { Batch } from "./api.ts";
 
 const kinds: Partial<Record<Batch["status"], "good" | "warning" | "bad">> = {

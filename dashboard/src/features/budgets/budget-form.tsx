@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { Field, Input, Select } from "../../ui/parts.tsx";
-import { Form, listOf } from "../../ui/form.tsx";
+import { Field, Input, Select, listOf } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
 import { type Budget, type MadeBudget, type NewBudget, changeBudget, createBudget } from "./api.ts";
 import { LimitFields, periodOf } from "./limit-fields.tsx";
 import { SubjectField } from "./subject-field.tsx";

@@ -4,19 +4,12 @@ import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { shortDay, usd } from "../../lib/format.ts";
-import {
-  Button,
-  Card,
-  Code,
-  Empty,
-  Loaded,
-  LoadedPages,
-  Problem,
-  Status,
-  Moment,
-  Name,
-} from "../../ui/parts.tsx";
-import { Bar, Confirm } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Confirm } from "../../ui/form.tsx";
+import { Empty, Loaded, LoadedPages, Problem } from "../../ui/loaded.tsx";
+import { Bar, Moment, Name, Status } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";

@@ -1,4 +1,4 @@
-import { Field, Input, Select } from "../../ui/parts.tsx";
+import { Field, Input, Select } from "../../ui/fields.tsx";
 import type { Budget } from "./api.ts";
 
 const periods = [

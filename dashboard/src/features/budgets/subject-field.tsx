@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { Field } from "../../ui/parts.tsx";
+import { Field } from "../../ui/fields.tsx";
 import { Picker } from "../../ui/picker.tsx";
 import { customerPagesQuery } from "../customers/api.ts";
 import { keysQuery } from "../keys/api.ts";

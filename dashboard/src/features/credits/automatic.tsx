@@ -1,18 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { usd } from "../../lib/format.ts";
-import {
-  Actions,
-  Button,
-  Card,
-  Facts,
-  Field,
-  Input,
-  Loaded,
-  Problem,
-  Status,
-} from "../../ui/parts.tsx";
-import { Check, Form } from "../../ui/form.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Card, Facts } from "../../ui/card.tsx";
+import { Check, Field, Input } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Loaded, Problem } from "../../ui/loaded.tsx";
+import { Status } from "../../ui/values.tsx";
 import style from "../../ui/ui.module.css";
 import { type Automatic, agreeToAutomatic, automaticQuery, endAutomatic } from "./api.ts";
 

@@ -4,25 +4,20 @@ import { useState } from "react";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { count, countOf, shortDay, usd } from "../../lib/format.ts";
+import { Card, Facts, Stat, Stats } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Check, Field, Input } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
 import {
   Awaiting,
-  Card,
-  Code,
   Empty,
-  Facts,
-  Field,
-  Input,
   Loaded,
   LoadedPages,
   NextPage,
   Problem,
   Skeleton,
-  Stat,
-  Stats,
-  Status,
-  Moment,
-} from "../../ui/parts.tsx";
-import { Check, Form } from "../../ui/form.tsx";
+} from "../../ui/loaded.tsx";
+import { Moment, Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import {
   createTopUp,

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
+import { Field, Input, Select } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Field, Input, Select } from "../../ui/parts.tsx";
 import {
   changeCustomer,
   createCustomer,

@@ -4,24 +4,15 @@ import { useState } from "react";
 import { download } from "../../lib/download.ts";
 import { count, shortDay, usd } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Card, Stat, Stats } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Field, Input, Select } from "../../ui/fields.tsx";
 import { Confirm, Form } from "../../ui/form.tsx";
+import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
+import { Name } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import {
-  Actions,
-  Button,
-  Card,
-  Code,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Name,
-  Problem,
-  Select,
-  Stat,
-  Stats,
-} from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";

@@ -1,4 +1,4 @@
-import { Status } from "../../ui/parts.tsx";
+import { Status } from "../../ui/values.tsx";
 import type { Customer } from "./api.ts";
 
 const kinds = { active: "good", exhausted: "bad", suspended: "warning" } as const;

@@ -3,21 +3,14 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { useState } from "react";
 import { download } from "../../lib/download.ts";
 import { bytes } from "../../lib/format.ts";
-import { Bar, Confirm, Form } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Field, Input, Select } from "../../ui/fields.tsx";
+import { Confirm, Form } from "../../ui/form.tsx";
+import { Empty, LoadedPages, Problem } from "../../ui/loaded.tsx";
+import { Bar, Moment, Name } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import {
-  Button,
-  Card,
-  Empty,
-  Field,
-  Input,
-  LoadedPages,
-  Moment,
-  Name,
-  Problem,
-  Select,
-} from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import {

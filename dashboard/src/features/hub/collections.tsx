@@ -4,19 +4,12 @@ import { useState } from "react";
 import { DownloadButton } from "../../ui/download-button.tsx";
 import { count } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Facts } from "../../ui/card.tsx";
+import { Field, Input, Select } from "../../ui/fields.tsx";
 import { Confirm, Form } from "../../ui/form.tsx";
+import { Empty, Loaded, LoadedPages } from "../../ui/loaded.tsx";
 import { Drawer } from "../../ui/overlay.tsx";
-import {
-  Actions,
-  Button,
-  Empty,
-  Facts,
-  Field,
-  Input,
-  Loaded,
-  LoadedPages,
-  Select,
-} from "../../ui/parts.tsx";
 import { RowButton, Table } from "../../ui/table.tsx";
 import {
   type Hub,

@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { Form, TextArea, listOf } from "../../ui/form.tsx";
-import { Field, Input, Select } from "../../ui/parts.tsx";
+import { Field, Input, Select, TextArea, listOf } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
 import { type Sending, sending } from "../../lib/api.ts";
 import { type Entry, nameOf, pathOf, useChange, visibilities, visibilityOf } from "./api.ts";
 

@@ -5,17 +5,12 @@ import { useState } from "react";
 import { DownloadButton } from "../../ui/download-button.tsx";
 import { count, localTime } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
+import { Actions, Button, linkLook } from "../../ui/button.tsx";
+import { Facts } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Select } from "../../ui/fields.tsx";
 import { Confirm } from "../../ui/form.tsx";
-import {
-  Actions,
-  Button,
-  Code,
-  Facts,
-  Loaded,
-  Problem,
-  Select,
-  linkLook,
-} from "../../ui/parts.tsx";
+import { Loaded, Problem } from "../../ui/loaded.tsx";
 import {
   type Entry,
   type Version,

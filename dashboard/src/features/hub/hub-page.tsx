@@ -7,19 +7,12 @@ import { PageHead } from "../../ui/page.tsx";
 import { Sections } from "../../ui/sections.tsx";
 import { count } from "../../lib/format.ts";
 import { Drawer, Modal } from "../../ui/overlay.tsx";
-import {
-  Actions,
-  Button,
-  Card,
-  Code,
-  Empty,
-  Input,
-  LoadedPages,
-  Problem,
-  Select,
-  Status,
-  Name,
-} from "../../ui/parts.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Input, Select } from "../../ui/fields.tsx";
+import { Empty, LoadedPages, Problem } from "../../ui/loaded.tsx";
+import { Name, Status } from "../../ui/values.tsx";
 import style from "../../ui/ui.module.css";
 import { RowButton, Table } from "../../ui/table.tsx";
 import { WorkspaceName } from "../operator/workspace-name.tsx";

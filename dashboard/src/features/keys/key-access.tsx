@@ -4,7 +4,9 @@ import { type List, request } from "../../lib/api.ts";
 import { countOf, utc, usd } from "../../lib/format.ts";
 import { useSession } from "../../lib/session.ts";
 import { Drawer } from "../../ui/overlay.tsx";
-import { Facts, Loaded, Name } from "../../ui/parts.tsx";
+import { Facts } from "../../ui/card.tsx";
+import { Loaded } from "../../ui/loaded.tsx";
+import { Name } from "../../ui/values.tsx";
 import type { Key } from "./api.ts";
 
 type Person = Row<"GET /organizations/{id}/members">;

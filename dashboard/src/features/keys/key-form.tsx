@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { Field, Input, Select } from "../../ui/parts.tsx";
+import { Check, Field, Input, Select, TextArea, listOf, numberOf } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
 import { useSession } from "../../lib/session.ts";
-import { Check, Form, TextArea, listOf, numberOf } from "../../ui/form.tsx";
 import style from "../../ui/ui.module.css";
 import { ModelsField } from "../models/models-field.tsx";
 import {

@@ -6,8 +6,12 @@ import {
 } from "@tanstack/react-query";
 import { useState } from "react";
 import type { List } from "../../lib/api.ts";
+import { Card } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Field, Input } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Card, Code, Empty, Field, Input, Loaded, Name, Status } from "../../ui/parts.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
+import { Name, Status } from "../../ui/values.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 

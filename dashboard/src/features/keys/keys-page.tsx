@@ -4,22 +4,13 @@ import { Suspense, lazy, useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { countOf, usd } from "../../lib/format.ts";
-import {
-  Actions,
-  Button,
-  Card,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Problem,
-  Select,
-  Status,
-  Code,
-  Moment,
-  Name,
-} from "../../ui/parts.tsx";
-import { Bar, Confirm } from "../../ui/form.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Field, Input, Select } from "../../ui/fields.tsx";
+import { Confirm } from "../../ui/form.tsx";
+import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
+import { Bar, Moment, Name, Status } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";

@@ -3,20 +3,13 @@ import { useState } from "react";
 import type { Row } from "../../lib/api-types.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 import { type List, request, sending } from "../../lib/api.ts";
-import {
-  Actions,
-  Button,
-  Card,
-  Code,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Select,
-  Moment,
-  Name,
-} from "../../ui/parts.tsx";
-import { Check, Confirm, Form } from "../../ui/form.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Check, Field, Input, Select } from "../../ui/fields.tsx";
+import { Confirm, Form } from "../../ui/form.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
+import { Moment, Name } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { type Scope, isScope, wordsOf } from "../../lib/scope-words.ts";
 import { Table } from "../../ui/table.tsx";

@@ -1,5 +1,5 @@
 import { diffLines } from "diff";
-import { Actions, Button } from "../../ui/parts.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
 import type { Tool, ToolDefinition } from "./api.ts";
 import own from "./mcp-servers.module.css";
 

@@ -3,18 +3,11 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { duration, requestCost, usd } from "../../lib/format.ts";
 import { useScope, useSession } from "../../lib/session.ts";
-import {
-  Actions,
-  Button,
-  Code,
-  Empty,
-  Facts,
-  Loaded,
-  Moment,
-  Name,
-  Problem,
-  Status,
-} from "../../ui/parts.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Facts } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
+import { Moment, Name, Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import {

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Bodies } from "../../lib/api-types.ts";
-import { Form, TextArea, numberOf } from "../../ui/form.tsx";
-import { Field, Input, Select } from "../../ui/parts.tsx";
+import { Field, Input, Select, TextArea, numberOf } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
 import { type McpServer, changeServer, createServer } from "./api.ts";
 
 const auths = [

@@ -1,4 +1,4 @@
-import { Status } from "../../ui/parts.tsx";
+import { Status } from "../../ui/values.tsx";
 import style from "../../ui/ui.module.css";
 import type { McpServer, Tool } from "./api.ts";
 

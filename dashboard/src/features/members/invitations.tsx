@@ -1,19 +1,13 @@
 import { zoneName } from "../../lib/time.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import {
-  Button,
-  Card,
-  Code,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Problem,
-  Select,
-  Moment,
-} from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Field, Input, Select } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
+import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
+import { Moment } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { type Organization, type Role, invitationsQuery, invite, revokeInvitation } from "./api.ts";

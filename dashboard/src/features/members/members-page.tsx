@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { PageHead } from "../../ui/page.tsx";
-import { Card, Empty, Loaded } from "../../ui/parts.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
 import { organizationsQuery } from "./api.ts";
 import { NewOrganization } from "./new-organization.tsx";
 import { OrganizationCard } from "./organization-card.tsx";

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useEnterWorkspace } from "../../lib/session.ts";
+import { Field, Input } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Field, Input } from "../../ui/parts.tsx";
 import { createOrganization } from "./api.ts";
 
 /** Makes an organisation and enters its workspace. */

@@ -1,18 +1,12 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLeaveWorkspace, useSession } from "../../lib/session.ts";
-import {
-  Button,
-  Card,
-  Field,
-  Input,
-  LoadedPages,
-  Problem,
-  Select,
-  Moment,
-  Status,
-} from "../../ui/parts.tsx";
-import { Check, Confirm, Form } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Check, Field, Input, Select } from "../../ui/fields.tsx";
+import { Confirm, Form } from "../../ui/form.tsx";
+import { LoadedPages, Problem } from "../../ui/loaded.tsx";
+import { Moment, Status } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import {

@@ -1,7 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
 import { Confirm } from "../../ui/form.tsx";
-import { Button, Card, Problem, Status } from "../../ui/parts.tsx";
+import { Problem } from "../../ui/loaded.tsx";
+import { Status } from "../../ui/values.tsx";
 import { type Organization, requireSecondFactor } from "./api.ts";
 import style from "./members.module.css";
 

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useScope } from "../../lib/session.ts";
 import { count, countOf, duration, localTime, share as shareOf, utc } from "../../lib/format.ts";
-import { Card, Empty, Loaded } from "../../ui/parts.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
 import { Table } from "../../ui/table.tsx";
 import { ProviderName } from "../provider-keys/provider-names.tsx";
 import style from "../../ui/ui.module.css";

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { TextArea, listOf } from "../../ui/form.tsx";
-import { Field } from "../../ui/parts.tsx";
+import { Field, TextArea, listOf } from "../../ui/fields.tsx";
 import { Picker } from "../../ui/picker.tsx";
 import { reachableQuery } from "./api.ts";
 import { choiceOf } from "./model-choice.ts";

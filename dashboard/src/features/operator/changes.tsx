@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { Problem } from "../../ui/parts.tsx";
+import { Problem } from "../../ui/loaded.tsx";
 import { change } from "./api.ts";
 
 /** Changes something, and reads again what operators are shown. */

@@ -3,19 +3,13 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/r
 import { useState } from "react";
 import type { Answers, Bodies } from "../../lib/api-types.ts";
 import { request, sending } from "../../lib/api.ts";
-import { Confirm, Form, TextArea } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Field, Input, Select, TextArea } from "../../ui/fields.tsx";
+import { Confirm, Form } from "../../ui/form.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
+import { Moment, Status } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
-import {
-  Button,
-  Card,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Moment,
-  Select,
-  Status,
-} from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 

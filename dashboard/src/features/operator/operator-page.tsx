@@ -4,17 +4,9 @@ import { Suspense, lazy } from "react";
 import { useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { count, countOf, share, usd } from "../../lib/format.ts";
-import {
-  Card,
-  Empty,
-  Facts,
-  Loaded,
-  Problem,
-  Skeleton,
-  Stat,
-  Stats,
-  Status,
-} from "../../ui/parts.tsx";
+import { Card, Facts, Stat, Stats } from "../../ui/card.tsx";
+import { Empty, Loaded, Problem, Skeleton } from "../../ui/loaded.tsx";
+import { Status } from "../../ui/values.tsx";
 import { wordOf } from "../../lib/words.ts";
 import { Sections } from "../../ui/sections.tsx";
 import { Table } from "../../ui/table.tsx";

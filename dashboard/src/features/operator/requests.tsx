@@ -1,6 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { Button, Card, Empty, Loaded, NextPage } from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Empty, Loaded, NextPage } from "../../ui/loaded.tsx";
 import type { ActivityFilters, Change } from "../activity/api.ts";
 import { Filters, defaultRange } from "../activity/filters.tsx";
 import { GenerationDrawer, useStepKeys } from "../activity/generation-drawer.tsx";

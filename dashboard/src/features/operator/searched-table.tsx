@@ -1,5 +1,7 @@
 import type { ComponentProps, ReactNode } from "react";
-import { Card, Empty, Input, Loaded } from "../../ui/parts.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Input } from "../../ui/fields.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { ChangeProblem } from "./changes.tsx";
 

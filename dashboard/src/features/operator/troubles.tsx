@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { count, countOf, share } from "../../lib/format.ts";
-import { Card, Empty, Loaded, Stat, Stats } from "../../ui/parts.tsx";
+import { Card, Stat, Stats } from "../../ui/card.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
 import { Table } from "../../ui/table.tsx";
 import { ProviderName } from "../provider-keys/provider-names.tsx";
 import { type Errors, errorsQuery } from "./api.ts";

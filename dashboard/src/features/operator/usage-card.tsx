@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { count, countOf, share, usd } from "../../lib/format.ts";
-import { Card, Empty, Loaded, Stat, Stats } from "../../ui/parts.tsx";
+import { Card, Stat, Stats } from "../../ui/card.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
 import { Table } from "../../ui/table.tsx";
 import { ProviderName } from "../provider-keys/provider-names.tsx";
 import { SpendBars } from "../overview/spend-bars.tsx";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Name } from "../../ui/parts.tsx";
+import { Name } from "../../ui/values.tsx";
 import { workspacesQuery } from "./api.ts";
 
 /** The name of a workspace, which leads to its page; its id where it is not among the first. */

@@ -5,18 +5,10 @@ import { lifeOf } from "../../lib/balance-life.ts";
 import { wordOf } from "../../lib/words.ts";
 import { Columns, PageHead } from "../../ui/page.tsx";
 import { change, count, countOf, duration, share, usd } from "../../lib/format.ts";
-import {
-  Awaiting,
-  Card,
-  Code,
-  Empty,
-  Loaded,
-  Problem,
-  Stale,
-  Stat,
-  Stats,
-  Status,
-} from "../../ui/parts.tsx";
+import { Card, Stat, Stats } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Awaiting, Empty, Loaded, Problem, Stale } from "../../ui/loaded.tsx";
+import { Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import { latestQuery } from "../activity/latest.ts";
 import { GenerationsTable } from "../activity/generations-table.tsx";

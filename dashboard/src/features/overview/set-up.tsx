@@ -1,7 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useScope } from "../../lib/session.ts";
-import { Awaiting, Button, Card, Status, isAwaited } from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Awaiting, isAwaited } from "../../ui/loaded.tsx";
+import { Status } from "../../ui/values.tsx";
 import { changePreferences, preferencesQuery } from "../account/preferences.ts";
 import { budgetsQuery } from "../budgets/api.ts";
 import { creditsQuery } from "../credits/api.ts";

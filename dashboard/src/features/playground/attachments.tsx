@@ -1,5 +1,5 @@
 import { useRef } from "react";
-import { Button } from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
 import type { Attachment } from "./draft.ts";
 import own from "./playground.module.css";
 

@@ -1,4 +1,4 @@
-import { Code } from "../../ui/parts.tsx";
+import { Code } from "../../ui/copy.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import type { ChatBody } from "./draft.ts";

@@ -1,7 +1,8 @@
 import { Suspense, lazy, useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { Drawer } from "../../ui/overlay.tsx";
-import { Actions, Button, Skeleton } from "../../ui/parts.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Skeleton } from "../../ui/loaded.tsx";
 import { Picker } from "../../ui/picker.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { type Column, type MediaKind, changesOf, columnOf, columnsMax } from "./draft.ts";

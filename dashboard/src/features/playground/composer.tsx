@@ -1,5 +1,5 @@
 import { type KeyboardEvent, Suspense, lazy, useState } from "react";
-import { Button } from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
 import { AttachButton, Attached, readFiles } from "./attachments.tsx";
 import type { Attachment, MediaKind } from "./draft.ts";
 import own from "./playground.module.css";

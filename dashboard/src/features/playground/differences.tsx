@@ -1,6 +1,8 @@
 import { diffWordsWithSpace } from "diff";
 import { useState } from "react";
-import { Actions, Card, Select } from "../../ui/parts.tsx";
+import { Actions } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Select } from "../../ui/fields.tsx";
 import own from "./playground.module.css";
 import type { Answer } from "./stream.ts";
 

@@ -1,9 +1,9 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createPreset } from "../presets/api.ts";
+import { Field, Input } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Modal } from "../../ui/overlay.tsx";
-import { Field, Input } from "../../ui/parts.tsx";
 import { type Settings, presetConfigOf } from "./draft.ts";
 
 /** The name of a preset in requests, made of the name that people read. */

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Modal } from "../../ui/overlay.tsx";
-import { Field, Select } from "../../ui/parts.tsx";
+import { Field, Select } from "../../ui/fields.tsx";
 import { type Entry, entryPath, entryQuery, nameOf, useMayChange } from "../hub/api.ts";
 import { EntryForm } from "../hub/entry-form.tsx";
 import type { Settings } from "./draft.ts";

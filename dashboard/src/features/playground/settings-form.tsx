@@ -1,5 +1,4 @@
-import { Check, TextArea, listOf } from "../../ui/form.tsx";
-import { Field, Input, Select } from "../../ui/parts.tsx";
+import { Check, Field, Input, Select, TextArea, listOf } from "../../ui/fields.tsx";
 import style from "../../ui/ui.module.css";
 import { ProvidersField } from "../provider-keys/providers-field.tsx";
 import type { Settings } from "./draft.ts";

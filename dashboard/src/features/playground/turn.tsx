@@ -1,6 +1,7 @@
 import { Suspense, lazy, useState } from "react";
-import { Button, Skeleton } from "../../ui/parts.tsx";
-import { TextArea } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { TextArea } from "../../ui/fields.tsx";
+import { Skeleton } from "../../ui/loaded.tsx";
 import { AnswerShown } from "./answer.tsx";
 import type { Turn } from "./conversation.ts";
 import type { Attachment } from "./draft.ts";

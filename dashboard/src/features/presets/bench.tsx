@@ -5,8 +5,11 @@ import { useSession } from "../../lib/session.ts";
 import { send, sendingAsWritten } from "../../lib/api.ts";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { withPlaygroundKey } from "../../lib/playground-key.ts";
-import { Button, Card, Field, Problem } from "../../ui/parts.tsx";
-import { Form, TextArea, listOf } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Field, TextArea, listOf } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Problem } from "../../ui/loaded.tsx";
 import style from "../../ui/ui.module.css";
 import type { PresetConfig } from "./api.ts";
 

@@ -4,20 +4,13 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import {
-  Actions,
-  Button,
-  Card,
-  Code,
-  Field,
-  Input,
-  Loaded,
-  Problem,
-  Status,
-  Moment,
-  linkLook,
-} from "../../ui/parts.tsx";
-import { Confirm, Form, TextArea } from "../../ui/form.tsx";
+import { Actions, Button, linkLook } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Field, Input, TextArea } from "../../ui/fields.tsx";
+import { Confirm, Form } from "../../ui/form.tsx";
+import { Loaded, Problem } from "../../ui/loaded.tsx";
+import { Moment, Status } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { Picker } from "../../ui/picker.tsx";
 import { Table } from "../../ui/table.tsx";

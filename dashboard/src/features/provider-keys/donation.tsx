@@ -1,8 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { usd } from "../../lib/format.ts";
-import { Actions, Button, Field, Input, Problem } from "../../ui/parts.tsx";
-import { Check, Form, numberOf } from "../../ui/form.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Check, Field, Input, numberOf } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Problem } from "../../ui/loaded.tsx";
 import { type ProviderKey, changeDonation, donateKey, withdrawKey } from "./api.ts";
 
 /**

@@ -1,8 +1,11 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { duration } from "../../lib/format.ts";
-import { Button, Field, Input, Problem, Select, Status } from "../../ui/parts.tsx";
-import { Form, numberOf } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Field, Input, Select, numberOf } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Problem } from "../../ui/loaded.tsx";
+import { Status } from "../../ui/values.tsx";
 import {
   type KeyTest,
   type ProviderKey,

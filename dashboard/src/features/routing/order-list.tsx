@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Button } from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
 import style from "../../ui/ui.module.css";
 
 /** A list with one item at another place. */

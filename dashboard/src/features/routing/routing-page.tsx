@@ -4,19 +4,13 @@ import { useState } from "react";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { requestCost, usd } from "../../lib/format.ts";
-import {
-  Button,
-  Card,
-  Code,
-  Empty,
-  Facts,
-  Field,
-  Input,
-  Problem,
-  Select,
-  Status,
-} from "../../ui/parts.tsx";
-import { Check, Form, TextArea } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card, Facts } from "../../ui/card.tsx";
+import { Code } from "../../ui/copy.tsx";
+import { Check, Field, Input, Select, TextArea } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
+import { Empty, Problem } from "../../ui/loaded.tsx";
+import { Status } from "../../ui/values.tsx";
 import { Picker } from "../../ui/picker.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";

@@ -4,20 +4,13 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { count, duration, requestCost, usd } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
-import { Bar, Confirm, Form } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card, Stat, Stats } from "../../ui/card.tsx";
+import { Field, Input } from "../../ui/fields.tsx";
+import { Confirm, Form } from "../../ui/form.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
+import { Bar, Moment, Name } from "../../ui/values.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import {
-  Button,
-  Card,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Moment,
-  Name,
-  Stat,
-  Stats,
-} from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { changeRun, runQuery, type RunNode, type RunRequest, type RunTree } from "./api.ts";
 import style from "./runs.module.css";

@@ -1,4 +1,4 @@
-import { Status } from "../../ui/parts.tsx";
+import { Status } from "../../ui/values.tsx";
 import type { Run } from "./api.ts";
 
 const kinds = {

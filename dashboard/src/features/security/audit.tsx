@@ -2,19 +2,11 @@ import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { send, queryOf } from "../../lib/api.ts";
-import {
-  Button,
-  Card,
-  Empty,
-  Field,
-  Input,
-  NextPage,
-  Problem,
-  Select,
-  Skeleton,
-  Status,
-  Moment,
-} from "../../ui/parts.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Field, Input, Select } from "../../ui/fields.tsx";
+import { Empty, NextPage, Problem, Skeleton } from "../../ui/loaded.tsx";
+import { Moment, Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { type AuditEntry, type AuditFilters, auditQuery } from "./api.ts";

@@ -5,19 +5,12 @@ import { useState } from "react";
 import { countOf } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
-import {
-  Button,
-  Card,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Problem,
-  Status,
-  Moment,
-  Name,
-} from "../../ui/parts.tsx";
-import { Check, Confirm, Form } from "../../ui/form.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Check, Field, Input } from "../../ui/fields.tsx";
+import { Confirm, Form } from "../../ui/form.tsx";
+import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
+import { Moment, Name, Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import {

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { Form, listOf } from "../../ui/form.tsx";
-import { Field, Input } from "../../ui/parts.tsx";
+import { Field, Input, listOf } from "../../ui/fields.tsx";
+import { Form } from "../../ui/form.tsx";
 import { LimitFields, periodOf } from "../budgets/limit-fields.tsx";
 import { ModelsField } from "../models/models-field.tsx";
 import { changeTeam, createTeam, type Team } from "./api.ts";

@@ -3,22 +3,14 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { count, countOf, shortDay, usd } from "../../lib/format.ts";
 import { useScope } from "../../lib/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Card, Stat, Stats } from "../../ui/card.tsx";
+import { Field, Input } from "../../ui/fields.tsx";
 import { Confirm, Form } from "../../ui/form.tsx";
+import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
+import { Moment, Name } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import {
-  Button,
-  Card,
-  Empty,
-  Field,
-  Input,
-  Loaded,
-  Moment,
-  Name,
-  Problem,
-  Stat,
-  Stats,
-} from "../../ui/parts.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";

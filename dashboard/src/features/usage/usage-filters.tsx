@@ -1,5 +1,6 @@
 import { type RangeSearch, timeZone } from "../../lib/time.ts";
-import { Card, Input, Select } from "../../ui/parts.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Input, Select } from "../../ui/fields.tsx";
 import { hasZonedDays, isDivision } from "./api.ts";
 import { type Chosen, figures, groups, limits } from "./usage-choices.ts";
 import style from "./usage.module.css";

@@ -4,16 +4,10 @@ import { Suspense, lazy, useCallback } from "react";
 import { PageHead } from "../../ui/page.tsx";
 import { saveFile } from "../../lib/download.ts";
 import type { RangeSearch } from "../../lib/time.ts";
-import {
-  Actions,
-  Awaiting,
-  Button,
-  Card,
-  Empty,
-  Loaded,
-  Moment,
-  Skeleton,
-} from "../../ui/parts.tsx";
+import { Actions, Button } from "../../ui/button.tsx";
+import { Card } from "../../ui/card.tsx";
+import { Awaiting, Empty, Loaded, Skeleton } from "../../ui/loaded.tsx";
+import { Moment } from "../../ui/values.tsx";
 import { SavedViews } from "../views/saved-views.tsx";
 import style from "../../ui/ui.module.css";
 import {

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { change, count, countOf, share, usd } from "../../lib/format.ts";
-import { Stat, Stats } from "../../ui/parts.tsx";
+import { Stat, Stats } from "../../ui/card.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type Figure, type UsageRow, limited, sumOf, totalsOf } from "./api.ts";
 

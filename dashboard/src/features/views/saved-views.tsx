@@ -1,7 +1,9 @@
 import { useState } from "react";
+import { Button } from "../../ui/button.tsx";
+import { Field, Input } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
+import { Empty } from "../../ui/loaded.tsx";
 import { Modal } from "../../ui/overlay.tsx";
-import { Button, Empty, Field, Input } from "../../ui/parts.tsx";
 import { Table } from "../../ui/table.tsx";
 import { type SavedView, type ViewPage, useViews, viewsMax } from "./api.ts";
 

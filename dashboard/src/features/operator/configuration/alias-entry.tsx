@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { Form, listOf } from "../../../ui/form.tsx";
-import { Field, Input, Select } from "../../../ui/parts.tsx";
+import { Field, Input, Select, listOf } from "../../../ui/fields.tsx";
+import { Form } from "../../../ui/form.tsx";
 import { targetOf, textOf } from "../../aliases/target.ts";
 import { TargetField } from "../../aliases/target-field.tsx";
 import { ModelsField } from "../../models/models-field.tsx";

@@ -1,8 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { countOf, duration } from "../../../lib/format.ts";
-import { Form, TextArea } from "../../../ui/form.tsx";
-import { Actions, Button, Field, Input, Problem, Select, Status } from "../../../ui/parts.tsx";
+import { Actions, Button } from "../../../ui/button.tsx";
+import { Field, Input, Select, TextArea } from "../../../ui/fields.tsx";
+import { Form } from "../../../ui/form.tsx";
+import { Problem } from "../../../ui/loaded.tsx";
+import { Status } from "../../../ui/values.tsx";
 import style from "../../../ui/ui.module.css";
 import { type Trial, putEntry, testEntry } from "./configuration-api.ts";
 import own from "../operator.module.css";

@@ -1,5 +1,4 @@
-import { Field, Input, Select } from "../../../ui/parts.tsx";
-import { TextArea } from "../../../ui/form.tsx";
+import { Field, Input, Select, TextArea } from "../../../ui/fields.tsx";
 import style from "../../../ui/ui.module.css";
 import type { MediaKind, Settings } from "../draft.ts";
 import own from "../playground.module.css";
