@@ -1,47 +1,66 @@
 import { useState } from "react";
+import { copyText } from "../lib/clipboard.ts";
 import { Button } from "./button.tsx";
 import style from "./ui.module.css";
 
-/** Copies a text, and remembers which one was copied. */
-function useCopy(text: string): readonly [isCopied: boolean, copy: () => void] {
-  const [copied, setCopied] = useState<string>();
+/**
+ * Copies a text, and gives the word for how that ended; undefined before it, and once the text is
+ * another.
+ */
+function useCopy(text: string): readonly [word: string | undefined, copy: () => void] {
+  const [copied, setCopied] = useState<{ text: string; word: string }>();
   const copy = (): void => {
-    void navigator.clipboard.writeText(text).then(() => setCopied(text));
+    void copyText(text).then((isCopied) =>
+      setCopied({ text, word: isCopied ? "Copied" : "Not copied: select it" }),
+    );
   };
-  return [copied === text, copy];
+  return [copied?.text === text ? copied.word : undefined, copy];
 }
 
 /** An id as programs send it, with a button that copies it. */
 export function Id({ children: id }: { children: string }) {
-  const [isCopied, copy] = useCopy(id);
+  const [word, copy] = useCopy(id);
   return (
     <span className={style.id}>
       <code>{id}</code>
       <button
         type="button"
         className={style.copyId}
-        aria-label={isCopied ? `Copied ${id}` : `Copy ${id}`}
-        title={isCopied ? "Copied" : "Copy"}
+        aria-label={`${word ?? "Copy"} ${id}`}
+        title={word ?? "Copy"}
         onClick={copy}
       >
         <svg viewBox="0 0 24 24" aria-hidden="true">
-          <path d={isCopied ? "M5 13l4 4L19 7" : "M9 9h11v11H9zM5 15H4V4h11v1"} />
+          <path d={word === "Copied" ? "M5 13l4 4L19 7" : "M9 9h11v11H9zM5 15H4V4h11v1"} />
         </svg>
       </button>
     </span>
   );
 }
 
-/** Text to copy, with a button that says when it was copied. */
-export function Code({ text, label = "Copy" }: { text: string; label?: string }) {
-  const [isCopied, copy] = useCopy(text);
+/** A button that copies a text and says how that ended. */
+export function CopyButton({
+  text,
+  label = "Copy",
+  className,
+}: {
+  text: string;
+  label?: string;
+  className?: string | undefined;
+}) {
+  const [word, copy] = useCopy(text);
   return (
-    <pre className={style.code}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable). */}
-      <code tabIndex={0}>{text}</code>
-      <Button look="plain" className={style.copy} onClick={copy}>
-        {isCopied ? "Copied" : label}
-      </Button>
-    </pre>
+    <Button look="plain" className={className} onClick={copy}>
+      {word ?? label}
+    </Button>
   );
 }
+
+/** Text to copy, with its button. */
+export const Code = ({ text, label }: { text: string; label?: string }) => (
+  <pre className={style.code}>
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it (axe, scrollable-region-focusable). */}
+    <code tabIndex={0}>{text}</code>
+    <CopyButton text={text} label={label} className={style.copy} />
+  </pre>
+);

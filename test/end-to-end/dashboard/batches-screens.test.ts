@@ -60,8 +60,13 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
     await screen.page.getByText("404", { exact: true }).waitFor();
     await expectSound(screen);
     await screen.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    // Pages on plain HTTP have no clipboard, and copy what is selected.
+    await screen.page.evaluate(
+      "Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })",
+    );
     await screen.page.getByRole("button", { name: `Copy ${id}` }).click();
     await screen.page.getByRole("button", { name: `Copied ${id}` }).waitFor();
+    await screen.page.evaluate("delete navigator.clipboard");
     expect(await screen.page.evaluate("navigator.clipboard.readText()")).toBe(id);
     await screen.context.clearPermissions();
     const download = screen.page.waitForEvent("download");

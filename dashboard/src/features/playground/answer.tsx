@@ -3,7 +3,7 @@ import { Suspense, lazy, useState } from "react";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/copy.tsx";
+import { Code, CopyButton } from "../../ui/copy.tsx";
 import { Problem } from "../../ui/loaded.tsx";
 import { Status } from "../../ui/values.tsx";
 import { useProviderNames } from "../provider-keys/provider-names.tsx";
@@ -149,18 +149,6 @@ function Said({
         <Code key={index} text={`${call.name}(${call.arguments})`} />
       ))}
     </div>
-  );
-}
-
-function CopyButton({ text }: { text: string }) {
-  const [isCopied, setCopied] = useState(false);
-  return (
-    <Button
-      look="plain"
-      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
-    >
-      {isCopied ? "Copied" : "Copy"}
-    </Button>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { copyText } from "../../lib/clipboard.ts";
 import { requestCost } from "../../lib/format.ts";
 import { useScope, useSession } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
@@ -28,19 +29,15 @@ const route = getRouteApi("/playground");
 
 /** Copies a link that opens the playground with the same columns and message. */
 function ShareButton({ fragment }: { fragment: () => string }) {
-  const [copied, setCopied] = useState(false);
-  const share = (): void => {
-    // In the address as well, so that a reload and a bookmark have it where the clipboard is
-    // refused.
+  const [word, setWord] = useState<string>();
+  const share = async (): Promise<void> => {
+    // In the address as well, so that a reload and a bookmark have it where the browser does not copy.
     history.replaceState(history.state, "", location.pathname + location.search + fragment());
-    void navigator.clipboard.writeText(location.href).then(
-      () => setCopied(true),
-      () => setCopied(false),
-    );
+    setWord((await copyText(location.href)) ? "Link copied" : "Link is in the address");
   };
   return (
-    <Button look="plain" onClick={share}>
-      {copied ? "Link copied" : "Share as link"}
+    <Button look="plain" onClick={() => void share()}>
+      {word ?? "Share as link"}
     </Button>
   );
 }
