@@ -45,10 +45,10 @@ const routeColumns: readonly ChoosableColumn[] = [
     head: "Model",
     phone: "title",
     cell: ({ model, requested_model: asked }) => (
-      <span className="mono">
+      <>
         {model}
-        {asked === model ? "" : ` (asked ${asked})`}
-      </span>
+        {asked === model ? null : <span className={style.under}>asked {asked}</span>}
+      </>
     ),
   },
   {

@@ -109,7 +109,7 @@ export function ModelFigures({ id }: { id: string }) {
   const latency = useQuery({ ...latencyQuery(id), enabled: seesRequests });
   return (
     <>
-      <Card title="In the last five minutes" flush>
+      <Card title="Last five minutes" flush>
         <Loaded query={metrics} height={120}>
           {({ data }) => (
             <Table

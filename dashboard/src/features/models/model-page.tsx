@@ -27,7 +27,7 @@ const changedParts = (now: PriceChange, before: PriceChange): string[] =>
 function PriceChanges({ id }: { id: string }) {
   const prices = useQuery(pricesQuery(id));
   return (
-    <Card title="Changes of prices" flush>
+    <Card title="Price changes" flush>
       <Loaded query={prices} height={120}>
         {({ data }) => {
           const before = ({ provider, model }: PriceChange, index: number) =>
@@ -44,7 +44,7 @@ function PriceChanges({ id }: { id: string }) {
             <Table
               rows={changes}
               rowKey={({ now }) => `${now.model} ${now.provider} ${now.at}`}
-              caption="Changes of prices"
+              caption="Price changes"
               columns={[
                 {
                   head: `From, ${zoneName()}`,
@@ -106,7 +106,7 @@ export function ModelPage() {
                   [
                     "Parameters",
                     (data.supported_parameters ?? []).length === 0
-                      ? "any: no provider lists its own"
+                      ? "not listed"
                       : data.supported_parameters?.join(", "),
                   ],
                   [
@@ -135,7 +135,7 @@ export function ModelPage() {
                       `${unitPrice(pricing?.input_per_1m)} / ${unitPrice(pricing?.output_per_1m)}`,
                   },
                   {
-                    head: "Largest answer",
+                    head: "Max output",
                     number: true,
                     cell: ({ context }) => count(context?.max_completion_tokens),
                   },
@@ -149,7 +149,7 @@ export function ModelPage() {
                     head: "Collects data",
                     cell: ({ data_policy: policy }) =>
                       policy?.data_collection === undefined
-                        ? "not said"
+                        ? "not stated"
                         : policy.data_collection === "deny"
                           ? "no"
                           : "yes",
@@ -157,7 +157,7 @@ export function ModelPage() {
                 ]}
               />
             </Card>
-            <Card title="Order at this moment" flush>
+            <Card title="Order of providers now" flush>
               <Loaded query={preview} height={120}>
                 {({ data: steps }) =>
                   steps.length === 0 ? (

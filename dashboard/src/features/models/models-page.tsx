@@ -58,10 +58,10 @@ function Compare({
     ["Input, 1M tokens", ({ pricing }) => unitPrice(pricing.input_per_1m)],
     ["Output, 1M tokens", ({ pricing }) => unitPrice(pricing.output_per_1m)],
     ["Context", ({ context_length: tokens }) => `${count(tokens)} tokens`],
-    ["Largest answer", (model) => count(largestAnswer(model))],
+    ["Max output", (model) => count(largestAnswer(model))],
     ["Capabilities", ({ capabilities }) => capabilities.map(wordOf).join(", ")],
     ["Providers", ({ providers }) => providers.map(nameOf).join(", ")],
-    ["Keep nothing", zeroRetention],
+    ["Zero retention", zeroRetention],
     ["Requests this week", ({ id }) => count(metrics.get(id)?.weekly_requests ?? 0)],
   ];
   return (
@@ -82,7 +82,7 @@ function Compare({
       <div className={style.filters}>
         {models.map(({ id }) => (
           <Button key={id} look="plain" onClick={() => onRemove(id)}>
-            Leave {id} out
+            Remove {id}
           </Button>
         ))}
         {models.map(({ id }) => (
@@ -213,6 +213,7 @@ function CompareBox({
   return (
     <input
       type="checkbox"
+      className={style.box}
       aria-label={`Compare ${id}`}
       checked={isIn}
       disabled={!isIn && compared.length >= comparedMax}
@@ -321,7 +322,7 @@ export function ModelsPage() {
                             >
                               {name}
                             </Link>
-                            {name === id ? null : <div className="mono">{id}</div>}
+                            {name === id ? null : <code>{id}</code>}
                           </>
                         );
                       },

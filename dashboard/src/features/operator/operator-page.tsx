@@ -96,7 +96,7 @@ function Glance() {
                   {
                     head: "Model",
                     phone: "when",
-                    cell: ({ model }) => <span className="mono">{model}</span>,
+                    cell: ({ model }) => model,
                   },
                   { head: "Requests", number: true, cell: ({ requests }) => count(requests) },
                   { head: "Cost", number: true, phone: "figure", cell: ({ cost }) => usd(cost) },

@@ -1,5 +1,4 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
 import { count, countOf, share } from "../../lib/format.ts";
 import { Card, Stat, Stats } from "../../ui/card.tsx";
 import { Empty, Loaded } from "../../ui/loaded.tsx";
@@ -8,12 +7,10 @@ import { ProviderName } from "../provider-keys/provider-names.tsx";
 import { type Errors, errorsQuery } from "./api.ts";
 import { WorkspaceName } from "./workspace-name.tsx";
 
-const mono = (id: string): ReactNode => <span className="mono">{id}</span>;
-
 /** What errors are counted by: the title, the head of the column, and how its names are shown. */
 const kinds = [
   ["providers", "Most errors by provider", "Provider", (id: string) => <ProviderName id={id} />],
-  ["models", "Most errors by model", "Model", mono],
+  ["models", "Most errors by model", "Model", (id: string) => id],
   [
     "workspaces",
     "Most errors by workspace",

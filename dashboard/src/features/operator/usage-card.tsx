@@ -63,7 +63,7 @@ function ByModel({ usage: { data } }: { usage: Usage }) {
           {
             head: "Model",
             phone: "title",
-            cell: ([name]) => <span className="mono">{name}</span>,
+            cell: ([name]) => name,
             sort: ([name]) => name,
           },
           {

@@ -55,7 +55,7 @@ function KeptConversations({ onOpen }: { onOpen: (id: string) => void }) {
           if (id !== "") onOpen(id);
         }}
         options={[
-          ["", "Go on with a conversation"],
+          ["", "Open a conversation"],
           ...kept.map(({ id, title }) => [id, title] as const),
         ]}
       />

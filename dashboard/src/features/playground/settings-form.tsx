@@ -74,7 +74,7 @@ export function SettingsForm({
       </Field>
       <div className={own["fields"]}>
         <Field label="Temperature">{text("temperature")}</Field>
-        <Field label="Largest answer, tokens">{text("maxTokens")}</Field>
+        <Field label="Max output, tokens">{text("maxTokens")}</Field>
         <Field label="Thinking effort">
           {(id) => (
             <Select

@@ -33,7 +33,7 @@ function NewPreset() {
   });
   return (
     <Form action="Create preset" work={create} onSubmit={() => create.mutate()}>
-      <Field label="Name">
+      <Field param="name" label="Name">
         {(id) => (
           <Input
             id={id}
@@ -44,7 +44,11 @@ function NewPreset() {
           />
         )}
       </Field>
-      <Field label="Slug" hint="Requests name the preset by it, as @preset/slug. It never changes.">
+      <Field
+        param="slug"
+        label="Slug"
+        hint="Requests name the preset by it, as @preset/slug. It never changes."
+      >
         {(id) => (
           <Input
             id={id}
@@ -105,7 +109,7 @@ export function PresetsPage() {
                   {
                     head: "Model",
                     phone: "figure",
-                    cell: ({ config }) => <span className="mono">{modelOf(config)}</span>,
+                    cell: ({ config }) => modelOf(config),
                   },
                   { head: "Version", number: true, cell: ({ version }) => version },
                   {

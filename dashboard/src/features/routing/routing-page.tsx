@@ -188,7 +188,7 @@ function Answer({ explanation }: { explanation: Explanation }) {
               {
                 head: "Model",
                 phone: "when",
-                cell: ({ model }) => <span className="mono">{model}</span>,
+                cell: ({ model }) => model,
               },
               { head: "Rule", phone: "note", cell: ({ rule }) => rule },
             ]}

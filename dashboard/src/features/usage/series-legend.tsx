@@ -14,7 +14,7 @@ export const SeriesLegend = ({
     {series.map(({ key, name, colour, total }) => (
       <li key={key}>
         <span className={style["swatch"]} style={{ background: colour }} />
-        <span className="mono">{name}</span> {figure === "cost" ? usd(total) : count(total)}
+        {name} <strong>{figure === "cost" ? usd(total) : count(total)}</strong>
       </li>
     ))}
   </ul>

@@ -76,12 +76,11 @@ export function SumsTable({
           phone: "title",
           cell: ([name, , isOther]) => {
             const search = isOther ? undefined : searchOf(name);
-            const shownName = <span className="mono">{name}</span>;
             return search === undefined ? (
-              shownName
+              name
             ) : (
               <Link to="/activity" search={search}>
-                {shownName}
+                {name}
               </Link>
             );
           },
