@@ -1,13 +1,15 @@
 import { zoneName } from "../../lib/time.ts";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { send, queryOf } from "../../lib/api.ts";
+import { queryOf } from "../../lib/api.ts";
+import { wordOf } from "../../lib/words.ts";
 import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Field, Input, Select } from "../../ui/fields.tsx";
-import { Empty, NextPage, Problem, Skeleton } from "../../ui/loaded.tsx";
+import { Empty, LoadedPages } from "../../ui/loaded.tsx";
+import { DownloadButton } from "../../ui/download-button.tsx";
 import { Moment, Status } from "../../ui/values.tsx";
-import { Table } from "../../ui/table.tsx";
+import { RowButton, Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import { type AuditEntry, type AuditFilters, auditQuery } from "./api.ts";
 
@@ -20,15 +22,6 @@ const ranges = [
 ] as const;
 const dayMs = 86_400_000;
 
-async function download(filters: AuditFilters): Promise<void> {
-  const response = await send(`/security/audit${queryOf({ ...filters, format: "csv" })}`);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = "audit.csv";
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
 const actionsIn = (rows: readonly AuditEntry[]): [string, string][] =>
   [...new Map(rows.map(({ action, words }): [string, string] => [action, words]))].filter(
     ([action]) => /^[A-Z]+ \//.test(action),
@@ -39,10 +32,9 @@ export function AuditLog() {
   const [filters, setFilters] = useState<AuditFilters>({});
   const [days, setDays] = useState("");
   const [known, setKnown] = useState<readonly [string, string][]>([]);
-  const [problem, setProblem] = useState<unknown>(null);
   const log = useInfiniteQuery(auditQuery(filters));
-  const rows = log.data?.pages.flatMap(({ data }) => data);
-  const actions = known.length > 0 ? known : actionsIn(rows ?? []);
+  const actions =
+    known.length > 0 ? known : actionsIn(log.data?.pages.flatMap(({ data }) => data) ?? []);
   const set = (changes: AuditFilters): void => {
     if (known.length === 0) setKnown(actions);
     setFilters(
@@ -64,12 +56,13 @@ export function AuditLog() {
       title="Audit log"
       flush
       actions={
-        <Button look="plain" onClick={() => void download(filters).catch(setProblem)}>
-          Download CSV
-        </Button>
+        <DownloadButton
+          path={`/security/audit${queryOf({ ...filters, format: "csv" })}`}
+          name="audit.csv"
+          label="Download CSV"
+        />
       }
     >
-      {problem === null ? null : <Problem error={problem} />}
       <div className={style.filters}>
         <Field label="Action">
           {(id) => (
@@ -87,81 +80,91 @@ export function AuditLog() {
         <Field label="Target id">
           {(id) => (
             <Input
+              key={filters.target}
               id={id}
-              defaultValue=""
+              defaultValue={filters.target}
               onBlur={(event) => set({ target: event.target.value.trim() })}
             />
           )}
         </Field>
       </div>
-      {log.error !== null && rows === undefined ? (
-        <Problem error={log.error} retry={() => void log.refetch()} />
-      ) : rows === undefined ? (
-        <Skeleton height={240} />
-      ) : rows.length === 0 ? (
-        <Empty
-          action={
-            <Button
-              look="plain"
-              onClick={() => {
-                choose("");
-                setFilters({});
-              }}
+      <LoadedPages query={log} height={240}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty
+              action={
+                <Button
+                  look="plain"
+                  onClick={() => {
+                    setDays("");
+                    setFilters({});
+                  }}
+                >
+                  Clear filters
+                </Button>
+              }
             >
-              Clear filters
-            </Button>
-          }
-        >
-          Nothing matches.
-        </Empty>
-      ) : (
-        <Table
-          rows={rows}
-          rowKey={({ id }) => id}
-          caption="Audit log"
-          columns={[
-            { head: `Time, ${zoneName()}`, phone: "when", cell: ({ at }) => <Moment at={at} /> },
-            {
-              head: "Who",
-              phone: "figure",
-              cell: ({ actor }) => (
-                <>
-                  <div>{actor.label}</div>
-                  <span className={style.under}>{actor.kind}</span>
-                </>
-              ),
-            },
-            {
-              head: "What",
-              phone: "title",
-              cell: ({ words, fields }) => (
-                <>
-                  <div>{words}</div>
-                  <span className={style.owner}>{fields.join(", ")}</span>
-                </>
-              ),
-            },
-            {
-              head: "Target",
-              cell: ({ target }) =>
-                target === null ? (
-                  "–"
-                ) : (
-                  <span className={style.line} title={target}>
-                    <code>{target}</code>
-                  </span>
-                ),
-            },
-            { head: "From", wide: true, cell: ({ address }) => address },
-            {
-              head: "Outcome",
-              phone: "state",
-              cell: ({ outcome }) => <Status kind={outcomes[outcome]}>{outcome}</Status>,
-            },
-          ]}
-        />
-      )}
-      <NextPage query={log} />
+              Nothing matches.
+            </Empty>
+          ) : (
+            <Table
+              rows={rows}
+              rowKey={({ id }) => id}
+              caption="Audit log"
+              columns={[
+                {
+                  head: `Time, ${zoneName()}`,
+                  phone: "when",
+                  cell: ({ at }) => <Moment at={at} />,
+                },
+                {
+                  head: "Who",
+                  phone: "figure",
+                  cell: ({ actor }) => (
+                    <>
+                      <div>{actor.label}</div>
+                      {actor.kind === "user" ? null : (
+                        <span className={style.under}>{wordOf(actor.kind)}</span>
+                      )}
+                    </>
+                  ),
+                },
+                {
+                  head: "What",
+                  phone: "title",
+                  cell: ({ words, fields }) => (
+                    <>
+                      <div>{words}</div>
+                      <span className={style.owner}>
+                        {fields.map((field) => field.replaceAll("_", " ")).join(", ")}
+                      </span>
+                    </>
+                  ),
+                },
+                {
+                  head: "Target",
+                  cell: ({ target }) =>
+                    target === null ? (
+                      "–"
+                    ) : (
+                      <RowButton onClick={() => set({ target })}>
+                        <span className={style.line} title={target}>
+                          <code>{target}</code>
+                        </span>
+                      </RowButton>
+                    ),
+                },
+                { head: "From", wide: true, cell: ({ address }) => address },
+                {
+                  head: "Outcome",
+                  phone: "state",
+                  cell: ({ outcome }) => <Status kind={outcomes[outcome]}>{outcome}</Status>,
+                },
+              ]}
+            />
+          )
+        }
+      </LoadedPages>
     </Card>
   );
 }
