@@ -1,9 +1,10 @@
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { CSPProvider } from "@base-ui/react/csp-provider";
 import { ApiError, isWorthRetrying } from "../lib/api.ts";
+import { say } from "../ui/toast.tsx";
 import { router } from "./router.tsx";
 import "./tokens.css";
 // Styles of pages that are loaded later: the bundler loads no style sheet with them.
@@ -16,7 +17,19 @@ import "./palette.module.css";
 /** How long figures that could not be read again stand before another try. */
 const staleRetryMs = 15_000;
 
+declare module "@tanstack/react-query" {
+  interface Register {
+    /** What a change has done, in words for the person. */
+    mutationMeta: { done?: string };
+  }
+}
+
 const queries = new QueryClient({
+  mutationCache: new MutationCache({
+    onSuccess: (_answer, _sent, _before, { meta }) => {
+      if (meta?.done !== undefined) say(meta.done);
+    },
+  }),
   defaultOptions: {
     queries: {
       staleTime: 15_000,

@@ -9,6 +9,8 @@ export class ApiError extends Error {
   readonly traceId: string | null;
   /** Which of several reasons for the code it was. */
   readonly reason: string | undefined;
+  /** The field of the body that it is about. */
+  readonly param: string | undefined;
 
   constructor(options: {
     status: number;
@@ -16,12 +18,14 @@ export class ApiError extends Error {
     message: string;
     traceId: string | null;
     reason?: string | undefined;
+    param?: string | undefined;
   }) {
     super(options.message);
     this.status = options.status;
     this.code = options.code;
     this.traceId = options.traceId;
     this.reason = options.reason;
+    this.param = options.param;
   }
 }
 
@@ -30,7 +34,7 @@ export const isWorthRetrying = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.status >= 500 || error.status === 429;
 
 interface ErrorBody {
-  error?: { code?: string; message?: string; metadata?: { reason?: string } };
+  error?: { code?: string; message?: string; param?: string; metadata?: { reason?: string } };
 }
 
 /** Reads a refusal. */
@@ -42,6 +46,7 @@ export async function refusalOf(response: Response): Promise<ApiError> {
     message: body.error?.message ?? `The service answered ${response.status}.`,
     traceId: response.headers.get("x-request-id"),
     reason: body.error?.metadata?.reason,
+    param: body.error?.param,
   });
 }
 

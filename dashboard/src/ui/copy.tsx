@@ -45,7 +45,7 @@ export function CopyButton({
   className,
 }: {
   text: string;
-  label?: string;
+  label?: string | undefined;
   className?: string | undefined;
 }) {
   const [word, copy] = useCopy(text);

@@ -1,5 +1,5 @@
 import { Dialog } from "@base-ui/react/dialog";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import style from "./ui.module.css";
 
 /** What is shown over the page, while it is open. */
@@ -13,6 +13,8 @@ export interface OverlayProps {
   /** Closed by its buttons only, and not by Esc or a click outside: for what is shown once. */
   keepOpen?: boolean;
 }
+
+const fields = "form :is(input, select, textarea)";
 
 /** The ways of closing that happen by mistake. */
 const accidents: readonly string[] = ["escape-key", "outside-press", "focus-out"];
@@ -30,6 +32,10 @@ export function Overlay({
   keepOpen = false,
   className,
 }: OverlayProps & { className: string | undefined }) {
+  const body = useRef<HTMLDivElement>(null);
+  /** The first field of a form has the focus, but on phones, where that would open the keyboard. */
+  const firstField = (how: string): HTMLElement | true =>
+    (how === "touch" ? null : body.current?.querySelector<HTMLElement>(fields)) ?? true;
   return (
     <Dialog.Root
       open={open}
@@ -40,7 +46,7 @@ export function Overlay({
     >
       <Dialog.Portal>
         <Dialog.Backdrop className={style.backdrop ?? ""} />
-        <Dialog.Popup className={className ?? ""}>
+        <Dialog.Popup className={className ?? ""} initialFocus={firstField}>
           <div className={style.overlayHead}>
             {/* biome-ignore lint/a11y/useHeadingContent: the title is its content. */}
             <Dialog.Title render={<h1 />}>{title}</Dialog.Title>
@@ -56,7 +62,9 @@ export function Overlay({
               </svg>
             </Dialog.Close>
           </div>
-          <div className={style.overlayBody}>{children}</div>
+          <div className={style.overlayBody} ref={body}>
+            {children}
+          </div>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

@@ -1,8 +1,9 @@
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useMemo, useState } from "react";
+import { ApiError } from "../lib/api.ts";
 import { Actions, Button } from "./button.tsx";
-import { Field, Input } from "./fields.tsx";
+import { Field, Input, Refused } from "./fields.tsx";
 import { Problem } from "./loaded.tsx";
-import { Modal } from "./overlay.tsx";
+import { Cancel, Modal } from "./overlay.tsx";
 import style from "./ui.module.css";
 
 /** What a mutation of the query cache tells. */
@@ -11,7 +12,10 @@ interface Work {
   error: unknown;
 }
 
-/** Fields with one button that says what happens, and what went wrong below it. */
+/**
+ * Fields with one button that says what happens. What went wrong stands at the field that it is
+ * about, or else above the button.
+ */
 export function Form({
   action,
   work,
@@ -37,11 +41,18 @@ export function Form({
     event.preventDefault();
     onSubmit();
   };
+  const refused = work.error instanceof ApiError ? work.error : undefined;
+  const [shown, setShown] = useState<ApiError>();
+  const refusal = useMemo(() => ({ error: refused, onShown: setShown }), [refused]);
+  const isShown = refused !== undefined && refused === shown;
   return (
     <form className={inline ? style.inline : style.form} onSubmit={submit}>
-      {children}
-      {work.error === null || work.error === undefined ? null : <Problem error={work.error} />}
+      <Refused value={refusal}>{children}</Refused>
+      {work.error === null || work.error === undefined || isShown ? null : (
+        <Problem error={work.error} />
+      )}
       <Actions>
+        {inline ? null : <Cancel />}
         <Button type="submit" look={look} disabled={work.isPending || disabled}>
           {action}
         </Button>
@@ -99,6 +110,7 @@ export function Confirm({
       )}
       {work.error === null || work.error === undefined ? null : <Problem error={work.error} />}
       <Actions>
+        <Cancel />
         <Button
           look="danger"
           disabled={work.isPending || (typed !== undefined && text !== typed)}

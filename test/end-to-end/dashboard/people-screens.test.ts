@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await page.getByRole("button", { name: /^Remove Acme/ }).click();
     await pick(page, "Blocked providers", /broken/);
     await page.getByRole("button", { name: "Save privacy" }).click();
-    await page.getByText("saved").waitFor();
+    await page.getByText("Privacy saved").waitFor();
     expect(await scene.ask("owner", "GET", "/security/privacy")).toMatchObject({
       blocked_providers: ["broken"],
     });
@@ -167,7 +167,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await page.getByLabel("Time zone").selectOption("UTC");
     await tabTo(page, "Save preferences");
     await page.keyboard.press("Enter");
-    await page.getByText("saved").waitFor();
+    await page.getByText("Preferences saved").waitFor();
     expect(await scene.ask("operator", "GET", "/session/preferences")).toMatchObject({
       preferences: { theme: "dark", time_zone: "UTC" },
     });

@@ -419,7 +419,7 @@ describe.skipIf(!hasChromium)(`the operator and hub screens${missingChromium}`, 
     const member = page.getByRole("row").filter({ hasText: emailOf("member") });
     for (const [action, state] of [
       ["Make operator", "operator"],
-      ["Make no operator", "active"],
+      ["Remove as operator", "active"],
     ] as const) {
       await member.getByRole("button", { name: action }).click();
       await page.getByRole("dialog").getByRole("button", { name: action }).click();

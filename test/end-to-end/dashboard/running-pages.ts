@@ -28,6 +28,8 @@ const readAnew = `(async () => {
  * would keep: something open, a choice of the browser's, a clock that stands.
  */
 const isClean = `(() => {
+  // Nothing is said any more of what the test did.
+  dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
   for (const key of ["workspace", ...Object.keys(sessionStorage).filter((each) => each.startsWith("tsr-"))])
     sessionStorage.removeItem(key);
   return sessionStorage.length + localStorage.length === 0 &&

@@ -25,7 +25,7 @@ import { deviceOf } from "../../lib/device.ts";
 import { SignInCard } from "./sign-in-card.tsx";
 
 const themes = [
-  ["system", "as the system"],
+  ["system", "of the system"],
   ["light", "light"],
   ["dark", "dark"],
 ] as const;
@@ -37,6 +37,7 @@ function PreferencesForm({ kept }: { kept: Readonly<Record<string, unknown>> }) 
   const [theme, setTheme] = useState<Theme>(isTheme(kept["theme"]) ? kept["theme"] : chosenTheme());
   const [zone, setZone] = useState(typeof kept["time_zone"] === "string" ? kept["time_zone"] : "");
   const save = useMutation({
+    meta: { done: "Preferences saved" },
     mutationFn: () => changePreferences({ theme, time_zone: zone === "" ? null : zone }),
     onSuccess: (preferences) => {
       chooseTheme(theme);
@@ -46,12 +47,7 @@ function PreferencesForm({ kept }: { kept: Readonly<Record<string, unknown>> }) 
   });
   const zones = ["UTC", ...Intl.supportedValuesOf("timeZone")].map((name) => [name, name] as const);
   return (
-    <Form
-      action="Save preferences"
-      work={save}
-      onSubmit={() => save.mutate()}
-      more={save.isSuccess ? <Status kind="good">saved</Status> : null}
-    >
+    <Form action="Save preferences" work={save} onSubmit={() => save.mutate()}>
       <div className={style.grid}>
         <Field label="Theme">
           {(id) => (
@@ -84,8 +80,16 @@ function Sessions() {
   const queries = useQueryClient();
   const sessions = useQuery(sessionsQuery);
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["sessions"] });
-  const end = useMutation({ mutationFn: endSession, onSuccess: refresh });
-  const endOthers = useMutation({ mutationFn: endOtherSessions, onSuccess: refresh });
+  const end = useMutation({
+    meta: { done: "Session ended" },
+    mutationFn: endSession,
+    onSuccess: refresh,
+  });
+  const endOthers = useMutation({
+    meta: { done: "All other sessions ended" },
+    mutationFn: endOtherSessions,
+    onSuccess: refresh,
+  });
   const failed = end.error ?? endOthers.error;
   return (
     <Card
@@ -238,12 +242,13 @@ function Name({ name }: { name: string }) {
   const queries = useQueryClient();
   const [text, setText] = useState(name);
   const save = useMutation({
+    meta: { done: "Name changed" },
     mutationFn: () => rename(text),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["session"] }),
   });
   return (
     <Form inline look="plain" action="Rename" work={save} onSubmit={() => save.mutate()}>
-      <Field label="Name">
+      <Field param="name" label="Name">
         {(id) => (
           <Input
             id={id}
@@ -273,8 +278,8 @@ export function AccountPage() {
             <Facts
               rows={[
                 ["E-mail", session.user.email],
-                ["Role here", session.workspace.role],
-                ["Runs this installation", session.user.operator ? "yes" : "no"],
+                ["Role in this workspace", session.workspace.role],
+                ["Operator", session.user.operator ? "yes" : "no"],
               ]}
             />
             <Name key={session.user.name} name={session.user.name} />

@@ -21,6 +21,7 @@ function PasswordForm({ onDone }: { onDone: () => void }) {
   const [current, setCurrent] = useState("");
   const [wanted, setWanted] = useState("");
   const change = useMutation({
+    meta: { done: "Password changed" },
     mutationFn: () =>
       authRequest("POST", "/change-password", { current_password: current, new_password: wanted }),
     onSuccess: onDone,
@@ -62,8 +63,16 @@ export function SignInCard() {
   const methods = useQuery(methodsQuery);
   const [opened, setOpened] = useState<"password" | "two-factor">();
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["sign-in-methods"] });
-  const add = useMutation({ mutationFn: addPasskey, onSuccess: refresh });
-  const remove = useMutation({ mutationFn: unlink, onSuccess: refresh });
+  const add = useMutation({
+    meta: { done: "Passkey added" },
+    mutationFn: addPasskey,
+    onSuccess: refresh,
+  });
+  const remove = useMutation({
+    meta: { done: "Way of signing in removed" },
+    mutationFn: unlink,
+    onSuccess: refresh,
+  });
   const close = (): void => {
     setOpened(undefined);
     void refresh();

@@ -74,6 +74,7 @@ export function TwoFactor({ isOn, onDone }: { isOn: boolean; onDone: () => void 
       authRequest<{ backup_codes: readonly string[] }>("POST", "/two-factor/backup-codes", body),
   });
   const end = useMutation({
+    meta: { done: "Second factor turned off" },
     mutationFn: () => authRequest("POST", "/two-factor/disable", body),
     onSuccess: onDone,
   });

@@ -12,6 +12,7 @@ export function AliasForm({ alias, onDone }: { alias?: Alias | undefined; onDone
   const [target, setTarget] = useState(textOf(alias?.target));
   const [description, setDescription] = useState(alias?.description ?? "");
   const save = useMutation({
+    meta: { done: "Alias saved" },
     mutationFn: async () => {
       const body = {
         name,
@@ -28,7 +29,11 @@ export function AliasForm({ alias, onDone }: { alias?: Alias | undefined; onDone
       work={save}
       onSubmit={() => save.mutate()}
     >
-      <Field label="Name" hint="What programs send as the model, such as fast. It never changes.">
+      <Field
+        param="name"
+        label="Name"
+        hint="What programs send as the model, such as fast. It never changes."
+      >
         {(id) => (
           <Input
             id={id}
@@ -40,7 +45,7 @@ export function AliasForm({ alias, onDone }: { alias?: Alias | undefined; onDone
         )}
       </Field>
       <TargetField value={target} onChange={setTarget} />
-      <Field label="Description" hint="May be empty.">
+      <Field param="description" label="Description" hint="May be empty.">
         {(id) => (
           <Input
             id={id}

@@ -63,7 +63,11 @@ export function AliasesPage() {
     // Lists of models have the names too.
     for (const queryKey of [["aliases"], ["models"]]) void queries.invalidateQueries({ queryKey });
   };
-  const remove = useMutation({ mutationFn: deleteAlias, onSuccess: done });
+  const remove = useMutation({
+    meta: { done: "Alias deleted" },
+    mutationFn: deleteAlias,
+    onSuccess: done,
+  });
   const create = mayWrite ? (
     <Button onClick={() => setChosen({ act: "create" })}>Create alias</Button>
   ) : null;

@@ -107,7 +107,7 @@ export function TargetField({ value, onChange }: FieldProps) {
   const [way, setWay] = useState(wayOf(value));
   return (
     <>
-      <Field label="Models">
+      <Field param="target" label="Models">
         {(id) => (
           <Select
             id={id}

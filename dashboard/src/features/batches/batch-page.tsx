@@ -70,6 +70,7 @@ function BatchActions({ batch }: { batch: Batch }) {
   const queries = useQueryClient();
   const [isDoomed, setDoomed] = useState(false);
   const cancel = useMutation({
+    meta: { done: "Batch cancelled" },
     mutationFn: cancelBatch,
     onSuccess: () => {
       setDoomed(false);

@@ -58,6 +58,7 @@ export function BudgetForm({
   const set = (changes: Partial<Fields>): void => setFields({ ...fields, ...changes });
   const { scope } = fields;
   const save = useMutation({
+    meta: { done: "Budget saved" },
     mutationFn: async (): Promise<MadeBudget | undefined> => {
       if (budget !== undefined)
         return changeBudget({ id: budget.id, ...changesOf(fields) }).then(() => undefined);
@@ -76,7 +77,11 @@ export function BudgetForm({
     hint?: string,
     required = false,
   ) => (
-    <Field label={label} {...(hint === undefined ? {} : { hint })}>
+    <Field
+      param={name === "webhook" ? "webhook_url" : name}
+      label={label}
+      {...(hint === undefined ? {} : { hint })}
+    >
       {(id) => (
         <Input
           id={id}

@@ -150,6 +150,7 @@ export function BudgetsPage() {
   const show = ({ webhook_secret: shown }: MadeBudget): void => setSecret(shown ?? undefined);
   const rotate = useMutation({ mutationFn: rotateSecret, onSuccess: show });
   const remove = useMutation({
+    meta: { done: "Budget deleted" },
     mutationFn: deleteBudget,
     onSuccess: () => {
       setDoomed(undefined);

@@ -41,7 +41,7 @@ export function LimitFields({
   const hasPeriod = !isSettled && (hint === undefined || limit !== "");
   return (
     <>
-      <Field label="Limit in USD" {...(hint === undefined ? {} : { hint })}>
+      <Field param="limit" label="Limit in USD" {...(hint === undefined ? {} : { hint })}>
         {(id) => (
           <Input
             id={id}
@@ -67,7 +67,11 @@ export function LimitFields({
         </Field>
       ) : null}
       {hasPeriod && period !== "total" ? (
-        <Field label="Time zone" hint="Such as Europe/Berlin; periods begin there.">
+        <Field
+          param="time_zone"
+          label="Time zone"
+          hint="Such as Europe/Berlin; periods begin there."
+        >
           {(id) => (
             <Input
               id={id}

@@ -6,11 +6,11 @@ import { useScope } from "../../lib/session.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { type List, request } from "../../lib/api.ts";
 import { usd } from "../../lib/format.ts";
-import { Actions, Button } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
-import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
+import { Confirm } from "../../ui/form.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
 import { Moment, Name } from "../../ui/values.tsx";
-import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import { wordsOf } from "../../lib/scope-words.ts";
 
@@ -28,6 +28,7 @@ export function ConnectionsPage() {
   const connections = useQuery(connectionsQuery);
   const [doomed, setDoomed] = useState<Connection>();
   const end = useMutation({
+    meta: { done: "App disconnected" },
     mutationFn: (id: string) => request(`/connections/${id}`, { method: "DELETE" }),
     onSuccess: () => {
       setDoomed(undefined);
@@ -37,7 +38,6 @@ export function ConnectionsPage() {
   return (
     <>
       <PageHead title="Connected apps" />
-      {end.error === null ? null : <Problem error={end.error} />}
       <Card flush>
         <Loaded query={connections} height={240}>
           {({ data: rows }) =>
@@ -103,22 +103,16 @@ export function ConnectionsPage() {
           }
         </Loaded>
       </Card>
-      <Modal
+      <Confirm
         title={`Disconnect ${doomed?.client.name ?? ""}`}
         open={doomed !== undefined}
         onClose={() => setDoomed(undefined)}
+        action="Disconnect app"
+        work={end}
+        onConfirm={() => doomed && end.mutate(doomed.id)}
       >
         <p>Its tokens end at once, on every gateway. What it spent stays in the records.</p>
-        <Actions>
-          <Button
-            look="danger"
-            disabled={end.isPending}
-            onClick={() => doomed && end.mutate(doomed.id)}
-          >
-            Disconnect app
-          </Button>
-        </Actions>
-      </Modal>
+      </Confirm>
     </>
   );
 }

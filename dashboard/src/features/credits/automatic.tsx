@@ -46,6 +46,7 @@ export function AutomaticTopUps({ mayChange }: { mayChange: boolean }) {
   const [agrees, setAgrees] = useState(false);
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["credits"] });
   const agree = useMutation({
+    meta: { done: "Automatic top-up is on" },
     mutationFn: () =>
       agreeToAutomatic({
         threshold: Number(threshold),
@@ -55,7 +56,11 @@ export function AutomaticTopUps({ mayChange }: { mayChange: boolean }) {
       }),
     onSuccess: refresh,
   });
-  const end = useMutation({ mutationFn: endAutomatic, onSuccess: refresh });
+  const end = useMutation({
+    meta: { done: "Automatic top-up is off" },
+    mutationFn: endAutomatic,
+    onSuccess: refresh,
+  });
   const field = (label: string, value: string, set: (value: string) => void) => (
     <Field label={label}>
       {(id) => (

@@ -102,7 +102,7 @@ function TopUpForm() {
         work={{ isPending: topUp.isPending, error: topUp.error ?? quote.error }}
         onSubmit={() => topUp.mutate()}
       >
-        <Field label="Credits in USD" hint={cost}>
+        <Field param="amount" label="Credits in USD" hint={cost}>
           {(id) => (
             <Input
               id={id}

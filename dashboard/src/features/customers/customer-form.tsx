@@ -62,6 +62,9 @@ function planOf(fields: Fields, customer: Customer | undefined): WrittenPlan | n
   return { ...shared, allowance, cap: fields.cap === "" ? null : Number(fields.cap) };
 }
 
+/** The fields of the API that the texts of a draft set. */
+const params = { externalId: "external_id", name: "name", stripeId: "stripe_customer_id" } as const;
+
 /** Creates a customer, or changes one and its plan. */
 export function CustomerForm({
   customer,
@@ -73,6 +76,7 @@ export function CustomerForm({
   const [fields, setFields] = useState(() => start(customer));
   const set = (changes: Partial<Fields>): void => setFields({ ...fields, ...changes });
   const save = useMutation({
+    meta: { done: "Customer saved" },
     mutationFn: () => {
       const plan = planOf(fields, customer);
       const stripe = { stripe_customer_id: fields.stripeId === "" ? null : fields.stripeId };
@@ -84,7 +88,7 @@ export function CustomerForm({
     onSuccess: onDone,
   });
   const text = (name: "externalId" | "name" | "stripeId", label: string, hint?: string) => (
-    <Field label={label} {...(hint === undefined ? {} : { hint })}>
+    <Field param={params[name]} label={label} {...(hint === undefined ? {} : { hint })}>
       {(id) => (
         <Input
           id={id}

@@ -133,6 +133,7 @@ function CreditsCard({ customer: { id, credits } }: { customer: Customer }) {
   const queries = useQueryClient();
   const [amount, setAmount] = useState("");
   const add = useMutation({
+    meta: { done: "Credits added" },
     mutationFn: addCredits,
     onSuccess: () => queries.invalidateQueries({ queryKey: ["customers"] }),
   });
@@ -145,7 +146,7 @@ function CreditsCard({ customer: { id, credits } }: { customer: Customer }) {
         work={add}
         onSubmit={() => add.mutate({ id, amount: Number(amount) })}
       >
-        <Field label="Add, in USD">
+        <Field param="amount" label="Add, in USD">
           {(field) => (
             <Input
               id={field}
@@ -172,6 +173,7 @@ function Change({ customer }: { customer: Customer }) {
   const [isDoomed, setDoomed] = useState(false);
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["customers"] });
   const suspend = useMutation({
+    meta: { done: "Customer changed" },
     mutationFn: changeCustomer,
     onSuccess: () => {
       setPaused(false);
@@ -180,6 +182,7 @@ function Change({ customer }: { customer: Customer }) {
   });
   const link = useMutation({ mutationFn: createLink });
   const remove = useMutation({
+    meta: { done: "Customer removed" },
     mutationFn: () => removeCustomer(id),
     onSuccess: async () => {
       await navigate({ to: "/customers" });

@@ -29,7 +29,11 @@ function UploadForm({ onDone }: { onDone: () => Promise<void> }) {
   const [file, setFile] = useState<File>();
   const [chosen, setChosen] = useState<Purpose>();
   const purpose = chosen ?? (file?.name.endsWith(".jsonl") === false ? "user_data" : "batch");
-  const upload = useMutation({ mutationFn: uploadFile, onSuccess: onDone });
+  const upload = useMutation({
+    meta: { done: "File uploaded" },
+    mutationFn: uploadFile,
+    onSuccess: onDone,
+  });
   return (
     <Form
       action={upload.isPending ? "Uploading" : "Upload file"}
@@ -64,6 +68,7 @@ export function FilesPage() {
   const [isUploading, setUploading] = useState(false);
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["files"] });
   const remove = useMutation({
+    meta: { done: "File deleted" },
     mutationFn: deleteFile,
     onSuccess: async () => {
       setChosen(undefined);

@@ -1,3 +1,4 @@
+import { say } from "../../ui/toast.tsx";
 import { useMutation, useQueryClient, queryOptions } from "@tanstack/react-query";
 import type { Row } from "../../lib/api-types.ts";
 import { type List, pagedQuery, request, type Sending } from "../../lib/api.ts";
@@ -95,11 +96,14 @@ export function useChange() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: ({ path, ...sent }: Sending & { path: string }) => request<Entry & Hub>(path, sent),
-    onSuccess: (_, { method, path }) =>
-      queries.invalidateQueries({
+    onSuccess(_, { method, path }) {
+      const isGone = method === "DELETE";
+      if (isGone) say("Deleted from the hub");
+      return queries.invalidateQueries({
         queryKey: ["hub"],
-        predicate: ({ queryKey }) => method !== "DELETE" || !readsPath(queryKey, path),
-      }),
+        predicate: ({ queryKey }) => !isGone || !readsPath(queryKey, path),
+      });
+    },
   });
 }
 

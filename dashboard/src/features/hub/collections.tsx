@@ -48,7 +48,7 @@ export function HubForm({ hub, onDone }: { hub?: Hub; onDone: (hub: Hub) => void
       work={work}
       onSubmit={() => work.mutate(request, { onSuccess: onDone })}
     >
-      <Field label="Name">
+      <Field param="name" label="Name">
         {(id) => (
           <Input
             id={id}

@@ -112,6 +112,7 @@ export function KeyForm({
     (value: string): void =>
       setTexts({ ...texts, [name]: value });
   const save = useMutation({
+    meta: { done: "Key saved" },
     mutationFn: async (): Promise<MadeKey | undefined> => {
       const rights = mayBeOperator ? { operator: texts.operator } : {};
       const body = { ...fieldsOf(texts, isNew), ...rights };
@@ -121,7 +122,7 @@ export function KeyForm({
     onSuccess: (made) => (made === undefined ? onChanged() : onMade(made)),
   });
   const number = (name: "limit" | "rate" | "tpm", label: string, hint: string) => (
-    <Field label={label} hint={hint}>
+    <Field param={name === "rate" ? "rate_limit" : name} label={label} hint={hint}>
       {(id) => (
         <Input
           id={id}
@@ -135,7 +136,7 @@ export function KeyForm({
     </Field>
   );
   const lines = (name: "endpoints" | "tools", label: string, hint: string) => (
-    <Field label={label} hint={hint}>
+    <Field param={`allowed_${name}`} label={label} hint={hint}>
       {(id) => (
         <TextArea id={id} value={texts[name]} onChange={(event) => set(name)(event.target.value)} />
       )}
@@ -146,7 +147,7 @@ export function KeyForm({
       {parent === undefined ? null : (
         <p>It is within the bounds of {parent.name}, counts against them, and ends with it.</p>
       )}
-      <Field label="Name" hint="What you will know it by: an app, an agent, a person.">
+      <Field param="name" label="Name" hint="What you will know it by: an app, an agent, a person.">
         {(id) => (
           <Input
             id={id}
@@ -166,7 +167,7 @@ export function KeyForm({
         <Field label="The cap is for">
           {(id) => <Select id={id} value={texts.reset} options={resets} onChange={set("reset")} />}
         </Field>
-        <Field label="Expires">
+        <Field param="expires_at" label="Expires">
           {(id) => (
             <Select
               id={id}

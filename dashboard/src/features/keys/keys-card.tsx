@@ -97,7 +97,7 @@ export function KeysCard<Key extends OwnKey>({
             work={create}
             onSubmit={() => create.mutate()}
           >
-            <Field label="Name of a new key">
+            <Field param="name" label="Name of a new key">
               {(id) => (
                 <Input
                   id={id}

@@ -14,6 +14,7 @@ import { Bar, Moment, Name, Status } from "../../ui/values.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
+import { say } from "../../ui/toast.tsx";
 import style from "../../ui/ui.module.css";
 import { ManagementKeysCard } from "../management-keys/management-keys-card.tsx";
 import { changeKey, deleteKey, keysQuery, rotateKey, type Key, type MadeKey } from "./api.ts";
@@ -148,10 +149,17 @@ export function KeysPage() {
   const change = useMutation({
     mutationFn: ({ hash, disabled }: { hash: string; disabled: boolean }) =>
       changeKey(hash, { disabled }),
-    onSuccess: refresh,
+    onSuccess: (_, { disabled }) => {
+      say(disabled ? "Key disabled" : "Key enabled");
+      return refresh();
+    },
   });
   const rotate = useMutation({ mutationFn: rotateKey, onSuccess: shown });
-  const remove = useMutation({ mutationFn: deleteKey, onSuccess: done });
+  const remove = useMutation({
+    meta: { done: "Key deleted" },
+    mutationFn: deleteKey,
+    onSuccess: done,
+  });
   const names = useNames(["person"]);
   const create = mayWrite ? <Button onClick={() => setMaking(true)}>Create key</Button> : null;
   const of = chosen?.of;

@@ -56,7 +56,7 @@ function NewKey({ onMade }: { onMade: (secret: string) => void }) {
       onSubmit={() => create.mutate()}
       disabled={chosen.length === 0}
     >
-      <Field label="Name">
+      <Field param="name" label="Name">
         {(id) => (
           <Input
             id={id}
@@ -96,6 +96,7 @@ export function ManagementKeysCard() {
   const [reason, setReason] = useState("");
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["management-keys"] });
   const revoke = useMutation({
+    meta: { done: "Management key revoked" },
     mutationFn: (id: string) =>
       request(
         `/management-keys/${id}`,

@@ -54,7 +54,11 @@ export function McpServersPage() {
     setChosen(undefined);
     return queries.invalidateQueries({ queryKey: ["mcp-servers"] });
   };
-  const remove = useMutation({ mutationFn: deleteServer, onSuccess: done });
+  const remove = useMutation({
+    meta: { done: "MCP server deleted" },
+    mutationFn: deleteServer,
+    onSuccess: done,
+  });
   const add = mayWrite ? <Button onClick={() => setAdding(true)}>Add server</Button> : null;
   const opened = servers.data?.data.find((server) => server.id === id);
   return (

@@ -59,6 +59,7 @@ export function ServerForm({
   const [tools, setTools] = useState(stored?.allowed_tools?.join(", ") ?? "");
   const [price, setPrice] = useState(stored === undefined ? "" : String(stored.price_per_call));
   const save = useMutation({
+    meta: { done: "MCP server saved" },
     mutationFn: () => {
       const auth = authOf(type, { headers, stored });
       const body = {
@@ -78,7 +79,7 @@ export function ServerForm({
       work={save}
       onSubmit={() => save.mutate()}
     >
-      <Field label="Name">
+      <Field param="name" label="Name">
         {(id) => (
           <Input
             id={id}
@@ -89,7 +90,7 @@ export function ServerForm({
           />
         )}
       </Field>
-      <Field label="URL" hint="The address of the server over Streamable HTTP.">
+      <Field param="url" label="URL" hint="The address of the server over Streamable HTTP.">
         {(id) => (
           <Input
             id={id}
@@ -105,6 +106,7 @@ export function ServerForm({
       </Field>
       {type === "headers" ? (
         <Field
+          param="auth"
           label="Headers"
           hint="One a line, such as Authorization: Bearer and the token. They are stored encrypted and never shown again; empty keeps those that are stored."
         >
@@ -118,10 +120,14 @@ export function ServerForm({
           )}
         </Field>
       ) : null}
-      <Field label="Allowed tools" hint="Names with commas between them. Empty means all.">
+      <Field
+        param="allowed_tools"
+        label="Allowed tools"
+        hint="Names with commas between them. Empty means all."
+      >
         {(id) => <Input id={id} value={tools} onChange={({ target }) => setTools(target.value)} />}
       </Field>
-      <Field label="Price of a call in USD">
+      <Field param="price_per_call" label="Price of a call in USD">
         {(id) => (
           <Input
             id={id}

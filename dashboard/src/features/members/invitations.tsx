@@ -35,13 +35,17 @@ export function Invitations({
     mutationFn: () => invite({ id, email, role: role as Role }),
     onSuccess: refresh,
   });
-  const revoke = useMutation({ mutationFn: revokeInvitation, onSuccess: refresh });
+  const revoke = useMutation({
+    meta: { done: "Invitation withdrawn" },
+    mutationFn: revokeInvitation,
+    onSuccess: refresh,
+  });
   return (
     <Card title={`Invitations to ${name}`} flush>
       <div className={style.cardBody}>
         <Form action="Invite" work={send} onSubmit={() => send.mutate()}>
           <div className={style.grid}>
-            <Field label="Invite by e-mail">
+            <Field param="email" label="Invite by e-mail">
               {(id) => (
                 <Input
                   id={id}

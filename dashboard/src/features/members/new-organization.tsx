@@ -30,7 +30,7 @@ export function NewOrganization({
       work={create}
       onSubmit={() => create.mutate(name)}
     >
-      <Field label="Name" hint="Its members share keys, credits and budgets.">
+      <Field param="name" label="Name" hint="Its members share keys, credits and budgets.">
         {(id) => (
           <Input
             id={id}

@@ -7,7 +7,6 @@ import { Check, Field, Input, Select } from "../../ui/fields.tsx";
 import { Confirm, Form } from "../../ui/form.tsx";
 import { LoadedPages, Problem } from "../../ui/loaded.tsx";
 import { Moment, Status } from "../../ui/values.tsx";
-import { Modal } from "../../ui/overlay.tsx";
 import { Table } from "../../ui/table.tsx";
 import {
   type Member,
@@ -44,6 +43,7 @@ function RemoveMember({
   const leaves = member?.user_id === session?.user.id;
   const [keys, setKeys] = useState<RevokedKeys>("management");
   const remove = useMutation({
+    meta: { done: "Member removed" },
     mutationFn: () => removeMember({ id: organization.id, user: member?.user_id ?? "", keys }),
     onSuccess: () => {
       onClose();
@@ -84,6 +84,7 @@ function Settings({ organization: { id, name } }: { organization: Organization }
   const [givesUp, setGivesUp] = useState(false);
   const leave = useLeaveWorkspace();
   const rename = useMutation({
+    meta: { done: "Organisation renamed" },
     mutationFn: renameOrganization,
     onSuccess: () => queries.invalidateQueries(),
   });
@@ -107,7 +108,7 @@ function Settings({ organization: { id, name } }: { organization: Organization }
           </Button>
         }
       >
-        <Field label="Name of the organisation">
+        <Field param="name" label="Name of the organisation">
           {(field) => (
             <Input
               id={field}
@@ -151,8 +152,13 @@ export function OrganizationCard({ organization }: { organization: Organization 
   const [leaver, setLeaver] = useState<Member>();
   const [transfer, setTransfer] = useState<Member>();
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["organizations"] });
-  const change = useMutation({ mutationFn: changeRole, onSuccess: refresh });
+  const change = useMutation({
+    meta: { done: "Role changed" },
+    mutationFn: changeRole,
+    onSuccess: refresh,
+  });
   const makeOwner = useMutation({
+    meta: { done: "Role changed" },
     mutationFn: changeRole,
     onSuccess: () => {
       setTransfer(undefined);
@@ -229,25 +235,21 @@ export function OrganizationCard({ organization }: { organization: Organization 
         member={leaver}
         onClose={() => setLeaver(undefined)}
       />
-      <Modal
+      <Confirm
         title={`Make ${transfer?.name ?? ""} an owner`}
         open={transfer !== undefined}
         onClose={() => setTransfer(undefined)}
+        action="Make owner"
+        work={makeOwner}
+        onConfirm={() =>
+          transfer && makeOwner.mutate({ id, user: transfer.user_id, role: "owner" })
+        }
       >
         <p>
           Owners may do everything, also remove you and delete the organisation. To hand it over,
           make yourself an admin or leave afterwards.
         </p>
-        {makeOwner.error === null ? null : <Problem error={makeOwner.error} />}
-        <Button
-          disabled={makeOwner.isPending}
-          onClick={() =>
-            transfer && makeOwner.mutate({ id, user: transfer.user_id, role: "owner" })
-          }
-        >
-          Make owner
-        </Button>
-      </Modal>
+      </Confirm>
     </>
   );
 }

@@ -14,6 +14,7 @@ export function RequiredFactor({ organization }: { organization: Organization })
   const queries = useQueryClient();
   const [isAsking, setAsking] = useState(false);
   const change = useMutation({
+    meta: { done: "Rule of sign-in changed" },
     mutationFn: requireSecondFactor,
     onSuccess: () => {
       setAsking(false);

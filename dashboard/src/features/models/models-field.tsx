@@ -26,7 +26,7 @@ export function ModelsField({
     .filter(({ value: id }) => !chosen.includes(id) && (among?.includes(id) ?? true));
   return (
     <>
-      <Field label={label} hint={hint}>
+      <Field param="allowed_models" label={label} hint={hint}>
         {(id) => (
           <TextArea
             id={id}

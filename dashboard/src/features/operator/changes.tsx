@@ -2,10 +2,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Problem } from "../../ui/loaded.tsx";
 import { change } from "./api.ts";
 
-/** Changes something, and reads again what operators are shown. */
-export function useChange() {
+/** Changes something, reads again what operators are shown, and says what was done. */
+export function useChange(done: string) {
   const queries = useQueryClient();
   return useMutation({
+    meta: { done },
     mutationFn: change,
     onSuccess: () => queries.invalidateQueries({ queryKey: ["operator"] }),
   });

@@ -40,6 +40,7 @@ function IncidentForm({ of, onDone }: { of: Incident | undefined; onDone: () => 
   const [text, setText] = useState("");
   const [state, setState] = useState<State>(of?.state ?? "investigating");
   const save = useMutation({
+    meta: { done: "Incident saved" },
     mutationFn: () =>
       of === undefined ? create({ title, text, state }) : update({ id: of.id, text, state }),
     onSuccess: onDone,
@@ -47,7 +48,7 @@ function IncidentForm({ of, onDone }: { of: Incident | undefined; onDone: () => 
   return (
     <Form action="Publish" work={save} onSubmit={() => save.mutate()}>
       {of === undefined ? (
-        <Field label="Title">
+        <Field param="title" label="Title">
           {(id) => (
             <Input
               id={id}
@@ -88,7 +89,11 @@ export function Incidents() {
     setDoomed(undefined);
     void queries.invalidateQueries({ queryKey: ["operator", "incidents"] });
   };
-  const removing = useMutation({ mutationFn: remove, onSuccess: done });
+  const removing = useMutation({
+    meta: { done: "Incident deleted" },
+    mutationFn: remove,
+    onSuccess: done,
+  });
   return (
     <>
       <Card
@@ -110,7 +115,7 @@ export function Incidents() {
                 columns={[
                   { head: "Incident", phone: "title", cell: ({ title }) => title },
                   {
-                    head: "Said last",
+                    head: "Last update",
                     phone: "when",
                     cell: ({ updates }) => updates[0]?.text ?? "",
                   },

@@ -21,7 +21,7 @@ const acts = {
   },
   demote: {
     title: "Take an operator's rights from",
-    action: "Make no operator",
+    action: "Remove as operator",
     effect: "The person keeps the account and the workspaces.",
     body: { operator: false },
   },
@@ -49,7 +49,7 @@ export function People({
   onSearch: (text: string) => void;
 }) {
   const people = useQuery(peopleQuery(search));
-  const changing = useChange();
+  const changing = useChange("Person changed");
   const [asked, setAsked] = useState<Asked>();
   const patch = (id: string, body: Bodies["PATCH /admin/users/{id}"]): void =>
     changing.mutate(
@@ -102,7 +102,7 @@ export function People({
                 look="plain"
                 onClick={() => setAsked({ person, act: person.operator ? "demote" : "promote" })}
               >
-                {person.operator ? "Make no operator" : "Make operator"}
+                {person.operator ? "Remove as operator" : "Make operator"}
               </Button>
               <Button
                 look="plain"

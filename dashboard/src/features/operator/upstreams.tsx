@@ -15,7 +15,7 @@ import { ChangeProblem, useChange } from "./changes.tsx";
 /** Shows the state of each provider, and its smoke test, which can be repeated where it failed. */
 export function Upstreams() {
   const upstreams = useQuery(upstreamsQuery);
-  const changing = useChange();
+  const changing = useChange("Providers tested");
   const test = (body: Bodies["POST /admin/smoke-tests"]): void =>
     changing.mutate({ path: "/admin/smoke-tests", ...sending("POST /admin/smoke-tests", body) });
   return (

@@ -29,7 +29,7 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
   const [amount, setAmount] = useState("");
   const [description, setDescription] = useState("");
   const [bucket, setBucket] = useState<(typeof buckets)[number][0]>("monthly");
-  const grant = useChange();
+  const grant = useChange("Credits granted");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const body = {
@@ -90,7 +90,7 @@ function GrantForm({ workspace, onDone }: { workspace: Workspace; onDone: () => 
 function PlanForm({ workspace, onDone }: { workspace: Workspace; onDone: () => void }) {
   const plans = useQuery(plansQuery);
   const [plan, setPlan] = useState(workspace.plan);
-  const change = useChange();
+  const change = useChange("Plan changed");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     change.mutate(
@@ -132,7 +132,7 @@ export function Workspaces({
   const workspaces = useQuery(workspacesQuery(search));
   const [granted, setGranted] = useState<Workspace>();
   const [planned, setPlanned] = useState<Workspace>();
-  const changing = useChange();
+  const changing = useChange("Workspace changed");
   const [blocked, setBlocked] = useState<Workspace>();
   const patch = (id: string, body: Bodies["PATCH /admin/workspaces/{id}"]): void =>
     changing.mutate(

@@ -46,6 +46,7 @@ function Versions({
   const { people } = useNames(["person"]);
   const [seen, setSeen] = useState<PresetVersion>();
   const restore = useMutation({
+    meta: { done: "Version restored" },
     mutationFn: restoreVersion,
     onSuccess: () => {
       setSeen(undefined);
@@ -202,7 +203,7 @@ function Editor({ preset, mayWrite }: { preset: Preset; mayWrite: boolean }) {
           }
         >
           <div className={style.grid}>
-            <Field label="Name">
+            <Field param="name" label="Name">
               {(id) => (
                 <Input
                   id={id}
@@ -251,6 +252,7 @@ export function PresetPage() {
   const isThere = preset.error === null;
   const [isDoomed, setDoomed] = useState(false);
   const remove = useMutation({
+    meta: { done: "Preset deleted" },
     mutationFn: () => deletePreset(slug),
     onSuccess: async () => {
       await navigate({ to: "/presets" });

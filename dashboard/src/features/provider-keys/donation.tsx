@@ -16,6 +16,7 @@ export function Donation({ stored, onChanged }: { stored: ProviderKey; onChanged
   const [limit, setLimit] = useState(stored.donation?.daily_limit?.toString() ?? "");
   const amount = numberOf(limit);
   const give = useMutation({
+    meta: { done: "Provider key donated" },
     mutationFn: () =>
       donateKey({
         key_id: stored.id,
@@ -24,8 +25,16 @@ export function Donation({ stored, onChanged }: { stored: ProviderKey; onChanged
       }),
     onSuccess: onChanged,
   });
-  const change = useMutation({ mutationFn: changeDonation, onSuccess: onChanged });
-  const withdraw = useMutation({ mutationFn: withdrawKey, onSuccess: onChanged });
+  const change = useMutation({
+    meta: { done: "Donation changed" },
+    mutationFn: changeDonation,
+    onSuccess: onChanged,
+  });
+  const withdraw = useMutation({
+    meta: { done: "Donation withdrawn" },
+    mutationFn: withdrawKey,
+    onSuccess: onChanged,
+  });
   const field = (
     <Field
       label="Daily limit in USD"

@@ -57,6 +57,7 @@ export function ProviderKeyForm({
     mutationFn: () => testNewKey({ provider_id: provider, api_key: secret }),
   });
   const save = useMutation({
+    meta: { done: "Provider key saved" },
     mutationFn: () => {
       const amount = numberOf(limit);
       const quota =
@@ -95,7 +96,7 @@ export function ProviderKeyForm({
       }
     >
       {stored !== undefined ? null : (
-        <Field label="Provider">
+        <Field param="provider_id" label="Provider">
           {(id) => (
             <Select
               id={id}
@@ -107,6 +108,7 @@ export function ProviderKeyForm({
         </Field>
       )}
       <Field
+        param="api_key"
         label={stored === undefined ? "Key" : "New key"}
         hint={
           stored === undefined
@@ -129,7 +131,7 @@ export function ProviderKeyForm({
           />
         )}
       </Field>
-      <Field label="Label">
+      <Field param="label" label="Label">
         {(id) => (
           <Input
             id={id}
@@ -139,7 +141,7 @@ export function ProviderKeyForm({
           />
         )}
       </Field>
-      <Field label="Quota in USD" hint="At list price. Empty means no bound.">
+      <Field param="quota" label="Quota in USD" hint="At list price. Empty means no bound.">
         {(id) => (
           <Input
             id={id}

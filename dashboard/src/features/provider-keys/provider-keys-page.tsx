@@ -81,8 +81,16 @@ export function ProviderKeysPage() {
     void refresh();
   };
   const test = useMutation({ mutationFn: testStoredKey, onSuccess: refresh });
-  const change = useMutation({ mutationFn: changeProviderKey, onSuccess: refresh });
-  const remove = useMutation({ mutationFn: deleteProviderKey, onSuccess: done });
+  const change = useMutation({
+    meta: { done: "Provider key changed" },
+    mutationFn: changeProviderKey,
+    onSuccess: refresh,
+  });
+  const remove = useMutation({
+    meta: { done: "Provider key deleted" },
+    mutationFn: deleteProviderKey,
+    onSuccess: done,
+  });
   const add = mayWrite ? <Button onClick={() => setAdding(true)}>Add provider key</Button> : null;
   const stored = chosen?.stored;
   const opens = (act: Act): boolean => chosen?.act === act;

@@ -143,6 +143,7 @@ function Change({ run }: { run: RunTree }) {
   const [add, setAdd] = useState("");
   const [isEnding, setEnding] = useState(false);
   const change = useMutation({
+    meta: { done: "Run changed" },
     mutationFn: changeRun,
     onSuccess: () => {
       setAdd("");
@@ -176,7 +177,7 @@ function Change({ run }: { run: RunTree }) {
           </>
         }
       >
-        <Field label="Add, in USD">
+        <Field param="limit" label="Add, in USD">
           {(id) => (
             <Input
               id={id}

@@ -10,7 +10,7 @@ import { Card } from "../../ui/card.tsx";
 import { Check, Field, Input } from "../../ui/fields.tsx";
 import { Confirm, Form } from "../../ui/form.tsx";
 import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
-import { Moment, Name, Status } from "../../ui/values.tsx";
+import { Moment, Name } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import style from "../../ui/ui.module.css";
 import {
@@ -26,7 +26,7 @@ import { ProvidersField } from "../provider-keys/providers-field.tsx";
 import { AuditLog } from "./audit.tsx";
 
 const words = {
-  no_expiry: "never ends",
+  no_expiry: "no expiry",
   unused: "unused for 90 days",
   no_spending_limit: "no spending cap",
 } as const;
@@ -40,6 +40,7 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
   const refresh = (): Promise<void> =>
     queries.invalidateQueries({ queryKey: ["security", "ranges"] });
   const add = useMutation({
+    meta: { done: "Address allowed" },
     mutationFn: () => addRange({ cidr, description: note === "" ? null : note, confirm }),
     onSuccess: () => {
       setCidr("");
@@ -47,7 +48,11 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
       return refresh();
     },
   });
-  const remove = useMutation({ mutationFn: removeRange, onSuccess: refresh });
+  const remove = useMutation({
+    meta: { done: "Address removed" },
+    mutationFn: removeRange,
+    onSuccess: refresh,
+  });
   return (
     <Card title="Allowed addresses" flush>
       <Loaded query={ranges} height={120}>
@@ -111,7 +116,7 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
                     you confirm it.
                   </p>
                   <div className={style.grid}>
-                    <Field label="Address or range">
+                    <Field param="cidr" label="Address or range">
                       {(id) => (
                         <Input
                           id={id}
@@ -122,7 +127,7 @@ function Allowlist({ mayWrite }: { mayWrite: boolean }) {
                         />
                       )}
                     </Field>
-                    <Field label="Note">
+                    <Field param="description" label="Note">
                       {(id) => (
                         <Input
                           id={id}
@@ -167,6 +172,7 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
   const keepsThen = keeps && !zdr;
   const isChanged = keepsThen !== privacy.keep_contents;
   const save = useMutation({
+    meta: { done: "Privacy saved" },
     mutationFn: () =>
       changePrivacy({
         zdr,
@@ -186,7 +192,6 @@ function PrivacyForm({ privacy, mayWrite }: { privacy: Privacy; mayWrite: boolea
         work={isAsking ? { ...save, error: null } : save}
         onSubmit={() => (isChanged && !keepsThen ? setAsking(true) : save.mutate())}
         disabled={!mayWrite}
-        more={save.isSuccess ? <Status kind="good">saved</Status> : null}
       >
         <Check
           label="Zero retention only"

@@ -28,6 +28,7 @@ export function TeamForm({ team, onDone }: { team?: Team | undefined; onDone: ()
   const [fields, setFields] = useState(() => start(team));
   const set = (changes: Partial<Fields>): void => setFields({ ...fields, ...changes });
   const save = useMutation({
+    meta: { done: "Team saved" },
     mutationFn: () => {
       const models = listOf(fields.models);
       const body = {
@@ -45,7 +46,7 @@ export function TeamForm({ team, onDone }: { team?: Team | undefined; onDone: ()
       work={save}
       onSubmit={() => save.mutate()}
     >
-      <Field label="Name">
+      <Field param="name" label="Name">
         {(id) => (
           <Input
             id={id}

@@ -37,13 +37,18 @@ function MembersCard({ id, mayWrite }: Pick<Team, "id"> & { mayWrite: boolean })
   const [email, setEmail] = useState("");
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["teams"] });
   const add = useMutation({
+    meta: { done: "Member added" },
     mutationFn: addMember,
     onSuccess: () => {
       setEmail("");
       return refresh();
     },
   });
-  const remove = useMutation({ mutationFn: removeMember, onSuccess: refresh });
+  const remove = useMutation({
+    meta: { done: "Member removed" },
+    mutationFn: removeMember,
+    onSuccess: refresh,
+  });
   return (
     <Card title="Members" flush>
       {remove.error === null ? null : <Problem error={remove.error} />}
@@ -89,7 +94,7 @@ function MembersCard({ id, mayWrite }: Pick<Team, "id"> & { mayWrite: boolean })
             work={add}
             onSubmit={() => add.mutate({ id, email })}
           >
-            <Field label="E-mail of a person of the organisation">
+            <Field param="email" label="E-mail of a person of the organisation">
               {(field) => (
                 <Input
                   id={field}
@@ -115,6 +120,7 @@ function Change({ team }: { team: Team }) {
   const [isDoomed, setDoomed] = useState(false);
   const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["teams"] });
   const remove = useMutation({
+    meta: { done: "Team deleted" },
     mutationFn: () => deleteTeam({ id: team.id, keys: "delete" }),
     onSuccess: async () => {
       await navigate({ to: "/teams" });

@@ -12,6 +12,7 @@ export function AliasEntry({ entry, onSaved }: { entry: Entry | undefined; onSav
   const [name, setName] = useState(entry?.id ?? "");
   const [target, setTarget] = useState(textOf(entry?.value["target"]));
   const save = useMutation({
+    meta: { done: "Alias saved" },
     mutationFn: async () =>
       putEntry({ section: "aliases", id: name, value: { target: targetOf(target) } }),
     onSuccess: onSaved,
@@ -46,6 +47,7 @@ export function RouterEntry({ entry, onSaved }: { entry: Entry | undefined; onSa
   const [members, setMembers] = useState(modelsIn(entry?.value["members"]));
   const [quality, setQuality] = useState(modelsIn(entry?.value["quality"]));
   const save = useMutation({
+    meta: { done: "Routing preset saved" },
     mutationFn: () => {
       const best = listOf(quality);
       const value = { members: listOf(members), ...(best.length === 0 ? {} : { quality: best }) };

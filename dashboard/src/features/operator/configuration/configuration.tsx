@@ -154,7 +154,11 @@ export function Configuration() {
     close();
     await queries.invalidateQueries();
   };
-  const remove = useMutation({ mutationFn: deleteEntry, onSuccess: done });
+  const remove = useMutation({
+    meta: { done: "Configuration changed" },
+    mutationFn: deleteEntry,
+    onSuccess: done,
+  });
   const title =
     opened?.entry?.id ?? sections.find(({ section }) => section === opened?.section)?.add ?? "";
   const form = opened === undefined ? null : <EntryForm {...opened} onSaved={() => void done()} />;

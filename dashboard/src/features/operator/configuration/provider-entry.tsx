@@ -105,6 +105,7 @@ export function ProviderEntry({
     mutationFn: async () => testEntry({ id: draft.id, value: valueOf(draft) }),
   });
   const save = useMutation({
+    meta: { done: "Provider saved" },
     mutationFn: async () => putEntry({ section: "providers", id: draft.id, value: valueOf(draft) }),
     onSuccess: onSaved,
   });
