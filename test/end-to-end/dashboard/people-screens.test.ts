@@ -87,6 +87,7 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
       page.waitForResponse((response) => response.request().method() === "PATCH" && response.ok());
     const promoted = changed();
     await page.getByLabel("Role of Member Example").selectOption("admin");
+    await page.getByRole("button", { name: "Make admin" }).click();
     await promoted;
     await page.getByLabel("Role of Developer Example").selectOption("owner");
     const transferred = changed();

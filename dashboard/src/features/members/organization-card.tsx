@@ -5,7 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Check, Field, Input, Select } from "../../ui/fields.tsx";
 import { Confirm, Form } from "../../ui/form.tsx";
-import { LoadedPages, Problem } from "../../ui/loaded.tsx";
+import { LoadedPages } from "../../ui/loaded.tsx";
 import { Moment, Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import {
@@ -143,6 +143,14 @@ function Settings({ organization: { id, name } }: { organization: Organization }
   );
 }
 
+/** What a member may do from now on, by the role. */
+const effects: Readonly<Record<Role, string>> = {
+  owner:
+    "Owners may do everything, also remove you and delete the organisation. To hand it over, make yourself an admin or leave afterwards.",
+  admin: "Admins invite and remove people, and manage the keys of everybody.",
+  member: "Members use keys and presets, and manage neither people nor the keys of others.",
+};
+
 /** One organisation: who is in it, as what, and who is invited. */
 export function OrganizationCard({ organization }: { organization: Organization }) {
   const { id, name, role: own } = organization;
@@ -150,19 +158,13 @@ export function OrganizationCard({ organization }: { organization: Organization 
   const queries = useQueryClient();
   const { data: session } = useSession();
   const [leaver, setLeaver] = useState<Member>();
-  const [transfer, setTransfer] = useState<Member>();
-  const refresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["organizations"] });
+  const [chosen, setChosen] = useState<{ member: Member; role: Role }>();
   const change = useMutation({
     meta: { done: "Role changed" },
     mutationFn: changeRole,
-    onSuccess: refresh,
-  });
-  const makeOwner = useMutation({
-    meta: { done: "Role changed" },
-    mutationFn: changeRole,
     onSuccess: () => {
-      setTransfer(undefined);
-      return refresh();
+      setChosen(undefined);
+      return queries.invalidateQueries({ queryKey: ["organizations"] });
     },
   });
   const manages = own !== "member";
@@ -174,17 +176,12 @@ export function OrganizationCard({ organization }: { organization: Organization 
         label={`Role of ${member.name}`}
         value={member.role}
         options={rolesFor(own)}
-        onChange={(role) =>
-          role === "owner"
-            ? setTransfer(member)
-            : change.mutate({ id, user: member.user_id, role: role as Role })
-        }
+        onChange={(role) => setChosen({ member, role: role as Role })}
       />
     );
   return (
     <>
       <Card title={name} flush>
-        {change.error === null ? null : <Problem error={change.error} />}
         <LoadedPages query={members} height={160}>
           {(rows) => (
             <Table
@@ -236,19 +233,16 @@ export function OrganizationCard({ organization }: { organization: Organization 
         onClose={() => setLeaver(undefined)}
       />
       <Confirm
-        title={`Make ${transfer?.name ?? ""} an owner`}
-        open={transfer !== undefined}
-        onClose={() => setTransfer(undefined)}
-        action="Make owner"
-        work={makeOwner}
+        title={`Make ${chosen?.member.name} ${chosen?.role === "member" ? "a" : "an"} ${chosen?.role}`}
+        open={chosen !== undefined}
+        onClose={() => setChosen(undefined)}
+        action={`Make ${chosen?.role}`}
+        work={change}
         onConfirm={() =>
-          transfer && makeOwner.mutate({ id, user: transfer.user_id, role: "owner" })
+          chosen && change.mutate({ id, user: chosen.member.user_id, role: chosen.role })
         }
       >
-        <p>
-          Owners may do everything, also remove you and delete the organisation. To hand it over,
-          make yourself an admin or leave afterwards.
-        </p>
+        <p>{chosen && effects[chosen.role]}</p>
       </Confirm>
     </>
   );
