@@ -156,7 +156,11 @@ function Statement() {
               head: `Time, ${zoneName()}`,
               phone: "when",
               cell: ({ at, kind }) =>
-                kind === "charges" ? `${shortDay(at)} (UTC)` : <Moment at={at} />,
+                kind === "charges" ? (
+                  `${shortDay(at)}${zoneName() === "UTC" ? "" : " (UTC)"}`
+                ) : (
+                  <Moment at={at} />
+                ),
             },
             {
               head: "What",

@@ -168,7 +168,6 @@ export function Workspaces({
             </>
           ),
         },
-        { head: "Id", wide: true, cell: ({ id }) => <code>{id}</code> },
         {
           head: "State",
           phone: "state",
