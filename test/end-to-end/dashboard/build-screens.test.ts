@@ -190,7 +190,7 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     const { page } = screen;
     await tabTo(page, "Create key");
     await page.keyboard.press("Enter");
-    await page.getByLabel("Name").focus();
+    await page.getByRole("dialog").locator("input:focus").waitFor();
     await page.keyboard.type("Robot");
     await page.getByLabel("Spending cap in USD").focus();
     await page.keyboard.type("5");
@@ -217,7 +217,15 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await page.getByLabel("Allowed models").fill("acme/large");
     await page.getByLabel("Allowed tools").fill("docs/search");
     await page.getByLabel("Tokens a minute").fill("1000");
+    const endpoints = page.getByLabel("Allowed endpoints");
+    await endpoints.fill("nonsense");
+    await page.getByText("More limits").click();
     await page.getByRole("button", { name: "Save key" }).click();
+    await page.locator("textarea[aria-invalid]:focus + [role=alert]").waitFor();
+    expect(screen.problems.splice(0)).toHaveLength(1);
+    await endpoints.fill("");
+    await page.getByRole("button", { name: "Save key" }).click();
+    await page.getByText("Key saved").waitFor();
     await row.getByText("1 model, 1,000 tokens a minute").waitFor();
     await act(row, "Add child");
     await page.getByLabel("Name").fill("Robot's child");
@@ -248,6 +256,9 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     expect([await status(secret), await status(second)]).toEqual([200, 200]);
     const third = await rotated("0");
     expect([await status(second), await status(third)]).toEqual([401, 200]);
+    await act(row, "Delete");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await act(row, "Delete");
     await page.getByRole("button", { name: "Delete key" }).click();
     await page.getByText("↳ Robot's child").waitFor({ state: "detached" });
