@@ -351,7 +351,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     expect(names).toEqual(names.toSorted((one, other) => one.localeCompare(other)));
     await expectSound(screen);
     await screen.go(`${scene.origin}/dashboard/models`);
-    const ids = (): Promise<string[]> => page.locator("tbody .mono").allInnerTexts();
+    const ids = (): Promise<string[]> => page.locator("tbody code").allInnerTexts();
     const reached = await ids();
     expect(reached).toContain("acme/large");
     await page.getByRole("button", { name: "Thinking" }).click();

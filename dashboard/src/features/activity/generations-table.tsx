@@ -46,7 +46,9 @@ const routeColumns: readonly ChoosableColumn[] = [
     phone: "title",
     cell: ({ model, requested_model: asked }) => (
       <>
-        {model}
+        <span className={style.line} title={model}>
+          {model}
+        </span>
         {asked === model ? null : <span className={style.under}>asked {asked}</span>}
       </>
     ),
