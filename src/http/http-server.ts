@@ -5,7 +5,7 @@ import { systemClock, type Clock } from "../platform/kernel/clock.ts";
 import type { TlsPair } from "../platform/config/tls-files.ts";
 import { type ErrorCode, GatewayError } from "../platform/kernel/errors.ts";
 import type { FramePiece, Frames } from "../platform/kernel/frame-source.ts";
-import { type Passing, PassingSet } from "../platform/kernel/passing-set.ts";
+import { type Passing, PassingSet } from "../platform/kernel/passing/passing-set.ts";
 import { encodeContractError } from "./error-envelope.ts";
 import { comingBytes, Reply, type Answer, type AnswerSource } from "./reply.ts";
 import { platformRoutes, type CompiledRoutes, type RouteHandler } from "./routes-by-method.ts";

@@ -1,5 +1,5 @@
 import { type Clock, dayMs } from "../../platform/kernel/clock.ts";
-import { PassingMap } from "../../platform/kernel/passing-map.ts";
+import { PassingMap } from "../../platform/kernel/passing/passing-map.ts";
 import type { CommitQueue, CommitUnit } from "../../platform/storage/commit-queue.ts";
 import type { AdmittedUse, Budget, BudgetScope, CustomerPlans, Sender } from "../budgets/budget.ts";
 import {

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../../platform/kernel/clock.ts";
-import { type Passing, PassingSet } from "../../platform/kernel/passing-set.ts";
+import { type Passing, PassingSet } from "../../platform/kernel/passing/passing-set.ts";
 
 /**
  * The time that a body may take: these milliseconds, plus its length divided by this rate. Of what

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
-import { type Passing, PassingSet } from "../../platform/kernel/passing-set.ts";
+import { type Passing, PassingSet } from "../../platform/kernel/passing/passing-set.ts";
 
 /** Milliseconds for which a body is awaited before it has to give way to others. */
 const patienceMs = 10_000;

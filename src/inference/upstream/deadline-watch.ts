@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { type Passing, PassingSet } from "../../platform/kernel/passing-set.ts";
+import { type Passing, PassingSet } from "../../platform/kernel/passing/passing-set.ts";
 
 /** Something with a deadline on the monotonic clock. */
 export interface Watched extends Passing {

@@ -1,5 +1,5 @@
 import { dayMs, hourMs, type Clock } from "../../../platform/kernel/clock.ts";
-import { PassingMap } from "../../../platform/kernel/passing-map.ts";
+import { PassingMap } from "../../../platform/kernel/passing/passing-map.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { ReserveRequest, SpendingKey } from "../hold-rule.ts";
 import { renewScript } from "./ledger-scripts.ts";

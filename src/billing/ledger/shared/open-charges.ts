@@ -1,4 +1,4 @@
-import { PassingMap } from "../../../platform/kernel/passing-map.ts";
+import { PassingMap } from "../../../platform/kernel/passing/passing-map.ts";
 import { SharedStateAwayError } from "../../../platform/shared-state/shared-state-error.ts";
 import type { SharedScript } from "../../../platform/shared-state/redis-client.ts";
 import { confirmScript, revertScript, settledScript, voidScript } from "./ledger-scripts.ts";

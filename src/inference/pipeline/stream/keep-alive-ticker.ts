@@ -1,5 +1,5 @@
 import type { Frames } from "../../../platform/kernel/frame-source.ts";
-import { type Passing, PassingSet } from "../../../platform/kernel/passing-set.ts";
+import { type Passing, PassingSet } from "../../../platform/kernel/passing/passing-set.ts";
 
 /** Milliseconds of silence after which the client is sent a ping. */
 const silenceMs = 10_000;
