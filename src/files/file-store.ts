@@ -272,30 +272,38 @@ export class FileStore {
     return row && recordOf(row);
   }
 
-  /** Deletes at most `limit` files that have expired; returns how many there were. */
+  /** Marks at most `limit` files that have expired as deleted; returns how many there were. */
   async deleteExpired(limit: number): Promise<number> {
     const nowMs = this.clock.nowMs();
-    const rows = await this.database
+    const expired = this.database
       .selectFrom("files")
-      .select(["id", "workspace_id"])
+      .select("id")
       .where("expires_at_ms", "<=", nowMs)
       .where("deleted_at_ms", "is", null)
-      .limit(limit)
-      .execute();
-    for (const { id, workspace_id } of rows) await this.delete(workspace_id, id);
-    return rows.length;
+      .limit(limit);
+    const { numUpdatedRows } = await this.database
+      .updateTable("files")
+      .set({ deleted_at_ms: nowMs })
+      .where("id", "in", expired)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows > 0n) this.onDeleted();
+    return Number(numUpdatedRows);
   }
 
-  /** Deletes what an ended process had marked as deleted. */
-  async purgeDeleted(): Promise<void> {
+  /**
+   * Purges at most `limit` files that are marked as deleted; returns how many there were. Rejects at
+   * the first whose bytes are not deleted: each of many would wait as long.
+   */
+  async purgeDeleted(limit: number): Promise<number> {
     const rows = await this.database
       .selectFrom("files")
       .select("id")
       .where("deleted_at_ms", "is not", null)
       .where("holds", "=", 0)
-      .limit(1_000)
+      .limit(limit)
       .execute();
     for (const { id } of rows) await this.purge(id);
+    return rows.length;
   }
 
   /** Returns the bytes that a workspace stores. */

@@ -65,7 +65,7 @@ export class FileSweep {
   async sweep(): Promise<void> {
     const { files, uploads, clock } = this.options;
     while (!this.stopping && (await files.deleteExpired(filesMax)) === filesMax);
-    await files.purgeDeleted();
+    while (!this.stopping && (await files.purgeDeleted(filesMax)) === filesMax);
     await uploads.sweep();
     if (clock.nowMs() - this.orphansAtMs < hourMs) return;
     this.orphansAtMs = clock.nowMs();

@@ -11,7 +11,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Kysely } from "kysely";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { putMigratedSqlite } from "../../test/support/migrated-sqlite.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
+import { migrations } from "../platform/storage/migrations/index.ts";
+import { openStorage } from "../platform/storage/open-storage.ts";
 import type { StoredObject } from "./object-store.ts";
 import { DirectoryBucket } from "./directory-bucket.ts";
 import { segmentBytes } from "./file-cipher.ts";
@@ -177,7 +181,7 @@ test("a sweep of a large bucket ends at its next step once the gateway stops", a
     database: {} as Kysely<FileTables>,
     files: {
       deleteExpired: async () => 0,
-      purgeDeleted: async () => undefined,
+      purgeDeleted: async () => 0,
     } as unknown as FileStore,
     uploads: { sweep: async () => undefined } as unknown as UploadStore,
     objects: large as unknown as ObjectStore,
@@ -189,4 +193,57 @@ test("a sweep of a large bucket ends at its next step once the gateway stops", a
   sweep.start();
   await listing.promise;
   await sweep.stop();
+});
+
+test("storage that deletes nothing is asked once for many files, and later for all", async () => {
+  const storage = await openStorage<FileTables>({
+    url: await putMigratedSqlite(directory),
+    durability: "process",
+    migrations,
+    commitStatements: { inserts: [], adds: [] },
+  });
+  const { database } = storage;
+  const clock = new FakeClock();
+  const files = new FileStore({ database, objects, clock });
+  const uploads = new UploadStore({ database, objects, files, clock });
+  const fields = {
+    keyId: null,
+    filename: "night.jsonl",
+    mimeType: "application/jsonl",
+    purpose: "batch",
+  } as const;
+  const upload = await uploads.begin({
+    ...fields,
+    workspaceId: "ws_1",
+    bytes: 3,
+    fileExpiresSeconds: null,
+  });
+  const stored: StoredObject[] = [];
+  for (let index = 0; index < 3; index += 1) {
+    const [file, part] = [await write(contentOf(1)), await write(contentOf(1))];
+    stored.push(file, part);
+    const expires = { isOutput: false, expiresAtMs: clock.nowMs() + 1 };
+    await files.add(file, { ...fields, ...expires }, { bytesMax: 100 });
+    await uploads.addPart(upload, part, 100);
+  }
+  clock.advance(1);
+  const sweep = new FileSweep({
+    database,
+    files,
+    uploads,
+    objects,
+    clock,
+    isLeader: undefined,
+    onSwept: () => undefined,
+    onError: () => undefined,
+  });
+  const remove = spyOn(bucket, "remove").mockRejectedValue(new Error("the bucket is away"));
+  expect(await sweep.sweep().catch(String)).toBe("Error: the bucket is away");
+  expect(await uploads.cancel(upload)).toBe(true);
+  expect(remove).toHaveBeenCalledTimes(2);
+  remove.mockRestore();
+  await sweep.sweep();
+  expect(stored.filter((object) => existsSync(pathOf(object)))).toEqual([]);
+  expect(await files.bytesOf("ws_1")).toBe(0);
+  await storage.close();
 });

@@ -261,8 +261,13 @@ export class UploadStore {
     return isEnded;
   }
 
+  /** Deletes parts. From the first that is not deleted on, they are left to the sweep. */
   private async remove(parts: readonly StoredObject[]): Promise<void> {
-    for (const { name } of parts) await this.objects.discard(name);
+    try {
+      for (const { name } of parts) await this.objects.remove(name);
+    } catch (error) {
+      this.objects.onError(error);
+    }
   }
 }
 
