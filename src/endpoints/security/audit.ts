@@ -93,7 +93,13 @@ function formatIn(query: URLSearchParams): "json" | "csv" {
 
 type AuditQuery = Omit<Parameters<Dependencies["security"]["auditStore"]["list"]>[0], "limit">;
 
-const rangeSchema = z.object(range).transform(({ from, to }) => ({ fromMs: from, toMs: to }));
+const rangeSchema = z
+  .object(range)
+  .refine(({ from = 0, to = Number.POSITIVE_INFINITY }) => from < to, {
+    path: ["from"],
+    message: "must be before to",
+  })
+  .transform(({ from, to }) => ({ fromMs: from, toMs: to }));
 
 const timesIn = (query: URLSearchParams): Record<string, string> =>
   Object.fromEntries([...query].filter(([name]) => name === "from" || name === "to"));
