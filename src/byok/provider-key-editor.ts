@@ -3,9 +3,10 @@ import { DistinctTime } from "../platform/kernel/time/distinct-time.ts";
 import { GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
 import { KeyedMutex } from "../platform/kernel/keyed-mutex.ts";
+import { changesOf } from "../platform/storage/changes-of.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 import type { ProviderKeyDirectory } from "./provider-key-directory.ts";
-import { changesOf, type ProviderKeyStore } from "./provider-key-store.ts";
+import type { ProviderKeyStore } from "./provider-key-store.ts";
 import { type PauseReason, type Donation, type ProviderKey, previewOf } from "./provider-key.ts";
 
 /** A key as its own workspace names it. */

@@ -1,12 +1,7 @@
 import type { Kysely } from "kysely";
+import { changesOf } from "../platform/storage/changes-of.ts";
 import { recordColumns, type RowOf } from "../platform/storage/record-columns.ts";
 import type { QuotaReset, PauseReason, ProviderKey } from "./provider-key.ts";
-
-/** Returns the fields of a record that a change gave other values. */
-export const changesOf = <Record extends object>(before: Record, after: Record): Partial<Record> =>
-  Object.fromEntries(
-    Object.entries(after).filter(([name, value]) => before[name as keyof Record] !== value),
-  ) as Partial<Record>;
 
 interface ProviderKeyRow extends RowOf<Omit<ProviderKey, "quota" | "donation">> {
   quota_limit_nano: number | bigint | null;

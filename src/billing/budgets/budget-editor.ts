@@ -158,18 +158,18 @@ export class BudgetEditor {
     change: (budget: Budget) => Promise<Budget>,
   ): Promise<Budget> {
     return this.mutex.run(reference.workspaceId, async () => {
-      const changed = {
-        ...(await change(await this.find(reference))),
-        updatedAtMs: this.options.clock.nowMs(),
-      };
-      const { store, blocking, ledger } = this.options;
+      const { store, blocking, ledger, clock } = this.options;
+      const budget = await this.find(reference);
+      const changed = { ...(await change(budget)), updatedAtMs: clock.nowMs() };
       if (changed.action === "block") await ledger.watch(changed);
       // Another gateway may have deleted it meanwhile.
-      const isThere = await store.replace(changed);
-      if (!isThere) blocking.remove(changed);
-      if (!isThere) throw noBudget();
-      blocking.put(changed);
-      return changed;
+      const stored = await store.change(budget, changed);
+      if (stored === undefined) {
+        blocking.remove(budget);
+        throw noBudget();
+      }
+      blocking.put(stored);
+      return stored;
     });
   }
 

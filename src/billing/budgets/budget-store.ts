@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import { changesOf } from "../../platform/storage/changes-of.ts";
 import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import type { Budget } from "./budget.ts";
 
@@ -60,15 +61,18 @@ export class BudgetStore {
     await this.database.insertInto("budgets").values(rowOf(budget)).execute();
   }
 
-  /** Writes all columns of a budget. Returns false where it was deleted meanwhile. */
-  async replace(budget: Budget): Promise<boolean> {
-    const { id: _id, workspace_id: _workspace, ...values } = rowOf(budget);
-    const { numUpdatedRows } = await this.database
+  /**
+   * Writes the fields in which a budget differs from before, and returns it as it is stored then;
+   * undefined where it was deleted meanwhile.
+   */
+  async change(before: Budget, after: Budget): Promise<Budget | undefined> {
+    const row = await this.database
       .updateTable("budgets")
-      .set(values)
-      .where("id", "=", budget.id)
-      .executeTakeFirstOrThrow();
-    return numUpdatedRows > 0n;
+      .set({ ...changesOf(rowOf(before), rowOf(after)), updated_at_ms: after.updatedAtMs })
+      .where("id", "=", before.id)
+      .returningAll()
+      .executeTakeFirst();
+    return row && fromRow(row);
   }
 
   async remove(id: string): Promise<void> {

@@ -18,6 +18,8 @@ interface EditorOptions {
   book: CustomerBook;
   ledger: Pick<LedgerPort, "watch">;
   clock: Clock;
+  /** Writes the customers that requests named just now, which are in memory alone. */
+  flush(): Promise<void>;
   /** Returns the price of all that a customer used. */
   usedOf(customer: Customer): Promise<bigint>;
   /** Called with a customer that was changed here, so that other gateways read it again. */
@@ -50,27 +52,33 @@ export class CustomerEditor {
     return this.mutex.run(id, async () => {
       const { store, book, clock } = this.options;
       if ((await store.find(id)) !== undefined || book.find(workspaceId, externalId) !== undefined)
-        throw new GatewayError(
-          "conflict",
-          `There is a customer with the external_id ${externalId}: ${id}. PATCH /customers/${id} changes it.`,
-          { param: "external_id", metadata: { customer_id: id } },
-        );
+        throw duplicate({ id, externalId });
       if (book.isFull(workspaceId))
         throw new GatewayError(
           "conflict",
           "This workspace has as many customers as customers.most of the configuration allows.",
         );
-      const customer = newCustomer({ workspaceId, externalId, nowMs: clock.nowMs() });
-      return this.put(await this.withPlan(customer, fields));
+      const wanted = newCustomer({ workspaceId, externalId, nowMs: clock.nowMs() });
+      const customer = await this.withPlan(wanted, fields);
+      await this.watch(customer);
+      const stored = await store.insert(customer);
+      // Another gateway may have created it meanwhile.
+      if (stored === undefined) throw duplicate(customer);
+      return this.inForce(stored);
     });
   }
 
   /** Changes some fields. Throws `not_found`. */
   change(customer: Customer, changes: Partial<CustomerFields>): Promise<Customer> {
     return this.mutex.run(customer.id, async () => {
+      const { store, flush, clock } = this.options;
+      await flush();
       const current = await this.find(customer);
       const changed = await this.withPlan(current, changes);
-      return this.put({ ...changed, updatedAtMs: this.options.clock.nowMs() });
+      await this.watch(changed);
+      const stored = await store.change(current, { ...changed, updatedAtMs: clock.nowMs() });
+      if (stored === undefined) throw noCustomer();
+      return this.inForce(stored);
     });
   }
 
@@ -89,10 +97,9 @@ export class CustomerEditor {
     { amountNano, note }: Pick<CustomerCredit, "amountNano" | "note">,
   ): Promise<{ customer: Customer; credit: CustomerCredit }> {
     return this.mutex.run(customer.id, async () => {
-      const { store, book, onChange } = this.options;
+      const { store, flush } = this.options;
+      await flush();
       const current = await this.find(customer);
-      // One that a request named just now is in memory alone.
-      await store.insertUnknown([current]);
       const credit: CustomerCredit = { ...this.creditOf(customer), amountNano, note };
       const changed = await store.addCredit(credit);
       if (changed === undefined)
@@ -102,9 +109,7 @@ export class CustomerEditor {
           { param: "amount" },
         );
       await this.watch({ ...current, creditsNano: changed.creditsNano });
-      book.put(changed);
-      onChange(changed);
-      return { customer: changed, credit };
+      return { customer: this.inForce(changed), credit };
     });
   }
 
@@ -154,9 +159,8 @@ export class CustomerEditor {
     return book.find(workspaceId, id) ?? book.findById(workspaceId, id);
   }
 
-  private async put(customer: Customer): Promise<Customer> {
-    await this.watch(customer);
-    const stored = await this.options.store.put(customer);
+  /** Puts a customer in force as it is stored now, here and at other gateways. */
+  private inForce(stored: Customer): Customer {
     this.options.book.put(stored);
     this.options.onChange(stored);
     return stored;
@@ -169,5 +173,12 @@ export class CustomerEditor {
     if (budget !== undefined) await this.options.ledger.watch(budget);
   }
 }
+
+const duplicate = ({ id, externalId }: Pick<Customer, "id" | "externalId">): GatewayError =>
+  new GatewayError(
+    "conflict",
+    `There is a customer with the external_id ${externalId}: ${id}. PATCH /customers/${id} changes it.`,
+    { param: "external_id", metadata: { customer_id: id } },
+  );
 
 const least = (one: bigint, other: bigint): bigint => (one < other ? one : other);

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import { changesOf } from "../../platform/storage/changes-of.ts";
 import { recordColumns, type RowOf } from "../../platform/storage/record-columns.ts";
 import type { Customer, CustomerPlan } from "./customer.ts";
 
@@ -216,26 +217,41 @@ export class CustomerStore {
   }
 
   /**
-   * Writes all fields of a customer but its credits, which only `addCredit` changes. One that was
-   * removed begins without credits, and the links of before stay void. Returns the customer as it is
-   * stored then.
+   * Writes a new customer, and returns it as it is stored; undefined where there is one. One that
+   * was removed begins without credits, and the links of before stay void.
    */
-  async put(customer: Customer): Promise<Customer> {
-    const { credits_nano: _, link_version: version, ...changed } = rowOf(customer);
+  async insert(customer: Customer): Promise<Customer | undefined> {
     const row = await this.database
       .insertInto("customers")
       .values(rowOf(customer))
       .onConflict((conflict) =>
-        conflict.column("id").doUpdateSet({
-          ...changed,
-          credits_nano: sql`case when customers.removed_at_ms is null then customers.credits_nano else 0 end`,
-          link_version: sql`case when customers.removed_at_ms is not null then customers.link_version + 1
-            when customers.link_version > ${version} then customers.link_version else ${version} end`,
-        }),
+        conflict
+          .column("id")
+          .doUpdateSet({
+            ...rowOf(customer),
+            link_version: sql`customers.link_version + 1`,
+          })
+          .where("customers.removed_at_ms", "is not", null),
       )
       .returningAll()
-      .executeTakeFirstOrThrow();
-    return fromRow(row);
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  /**
+   * Writes the fields in which a customer differs from before, without its credits, which only
+   * `addCredit` changes. Returns it as it is stored then; undefined where it was removed.
+   */
+  async change(before: Customer, after: Customer): Promise<Customer | undefined> {
+    const { credits_nano: _, ...changes } = changesOf(rowOf(before), rowOf(after));
+    const row = await this.database
+      .updateTable("customers")
+      .set({ ...changes, updated_at_ms: after.updatedAtMs })
+      .where("id", "=", before.id)
+      .where("removed_at_ms", "is", null)
+      .returningAll()
+      .executeTakeFirst();
+    return row && fromRow(row);
   }
 
   /** Removes a customer with its plan and its credits, so that one that follows begins without. */

@@ -93,6 +93,7 @@ export async function openCustomers(options: CustomersOptions): Promise<Customer
       book,
       ledger,
       clock,
+      flush,
       usedOf: async ({ workspaceId, externalId }) => {
         await flush();
         const span = { fromDay: 0, toDay: Number.MAX_SAFE_INTEGER };

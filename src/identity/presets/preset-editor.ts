@@ -113,23 +113,28 @@ export class PresetEditor {
     });
   }
 
+  /** Writes the next version of a preset: of the newest one, which another gateway may have made. */
   private write(
     reference: PresetReference,
     author: string,
     change: (preset: Preset) => Promise<Partial<Preset>>,
   ): Promise<Preset> {
     return this.mutex.run(reference.workspaceId, async () => {
-      const preset = this.find(reference);
-      const changed: Preset = {
-        ...preset,
-        ...(await change(preset)),
-        updatedAtMs: this.clock.nowMs(),
-      };
-      const version = await this.store.update(changed, author);
-      if (version === undefined) throw noPreset(reference.slug);
-      const stored = { ...changed, version };
-      this.directory.put(stored);
-      return stored;
+      let newest: Preset | undefined = this.find(reference);
+      while (newest !== undefined) {
+        const next: Preset = {
+          ...newest,
+          ...(await change(newest)),
+          version: newest.version + 1,
+          updatedAtMs: this.clock.nowMs(),
+        };
+        if (await this.store.update(next, author)) {
+          this.directory.put(next);
+          return next;
+        }
+        newest = await this.store.find(next.id);
+      }
+      throw noPreset(reference.slug);
     });
   }
 

@@ -28,6 +28,18 @@ export interface PresetTables {
 /** The most versions of one preset that are kept. Older ones are deleted as new ones are added. */
 export const versionsMax = 200;
 
+const fromRow = (row: PresetTables["presets"]): Preset => ({
+  id: row.id,
+  workspaceId: row.workspace_id,
+  slug: row.slug,
+  name: row.name,
+  description: row.description,
+  config: JSON.parse(row.config) as PresetConfig,
+  version: row.version,
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
+});
+
 /** Stores presets. */
 export class PresetStore {
   constructor(private readonly database: Kysely<PresetTables>) {}
@@ -42,21 +54,21 @@ export class PresetStore {
     return this.load(workspaceId);
   }
 
+  /** Returns the stored preset; undefined where there is none. */
+  async find(id: string): Promise<Preset | undefined> {
+    const row = await this.database
+      .selectFrom("presets")
+      .selectAll()
+      .where("id", "=", id)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
   private async load(workspaceId: string | undefined): Promise<Preset[]> {
     let query = this.database.selectFrom("presets").selectAll();
     if (workspaceId !== undefined) query = query.where("workspace_id", "=", workspaceId);
     const rows = await query.orderBy("created_at_ms").orderBy("id").execute();
-    return rows.map((row) => ({
-      id: row.id,
-      workspaceId: row.workspace_id,
-      slug: row.slug,
-      name: row.name,
-      description: row.description,
-      config: JSON.parse(row.config) as PresetConfig,
-      version: row.version,
-      createdAtMs: row.created_at_ms,
-      updatedAtMs: row.updated_at_ms,
-    }));
+    return rows.map(fromRow);
   }
 
   /** Stores a new preset. The database refuses a slug that its workspace already has. */
@@ -81,39 +93,33 @@ export class PresetStore {
   }
 
   /**
-   * Stores a changed preset as its next version and returns its number; undefined where the preset
-   * was deleted.
+   * Stores the next version of a preset. Returns false where that before it is not the newest any
+   * more, or the preset was deleted.
    */
-  update(
-    { id, name, description, config, updatedAtMs }: Preset,
-    author: string,
-  ): Promise<number | undefined> {
+  update(next: Preset, author: string): Promise<boolean> {
+    const { id, version, name, description, config, updatedAtMs } = next;
     return this.database.transaction().execute(async (transaction) => {
-      // The database counts versions, since another gateway may have added one meanwhile.
       const row = await transaction
         .updateTable("presets")
-        .set((columns) => ({
+        .set({
           name,
           description,
           config: JSON.stringify(config),
           updated_at_ms: updatedAtMs,
-          version: columns("version", "+", 1),
-        }))
+          version,
+        })
         .where("id", "=", id)
-        .returning("version")
+        .where("version", "=", version - 1)
+        .returning("id")
         .executeTakeFirst();
-      if (row === undefined) return undefined;
-      const { version } = row;
-      await transaction
-        .insertInto("preset_versions")
-        .values(versionRow({ id, version, name, description, config, updatedAtMs }, author))
-        .execute();
+      if (row === undefined) return false;
+      await transaction.insertInto("preset_versions").values(versionRow(next, author)).execute();
       await transaction
         .deleteFrom("preset_versions")
         .where("preset_id", "=", id)
         .where("version", "<=", version - versionsMax)
         .execute();
-      return version;
+      return true;
     });
   }
 

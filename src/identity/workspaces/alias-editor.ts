@@ -3,10 +3,10 @@ import type { Clock } from "../../platform/kernel/clock.ts";
 import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
-import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import {
   AliasStore,
+  type AliasChanges,
   type AliasReference,
   type WorkspaceAlias,
   type AliasTables,
@@ -27,12 +27,6 @@ const duplicate = (name: string): GatewayError => {
   const message = `This workspace has an alias ${JSON.stringify(name)} already. Change that one, or choose another name.`;
   return new GatewayError("conflict", message, { param: "name" });
 };
-
-/** The fields of an alias that may be changed; absent ones stay as they are. */
-interface AliasChanges {
-  target?: AliasTarget | undefined;
-  description?: string | null | undefined;
-}
 
 /**
  * Creates, changes and deletes aliases, one write of a workspace at a time. A change is in force
@@ -81,20 +75,12 @@ export class AliasEditor {
   }
 
   /** Changes some fields. Throws `not_found`. */
-  change(
-    reference: AliasReference,
-    { target, description }: AliasChanges,
-  ): Promise<WorkspaceAlias> {
+  change(reference: AliasReference, changes: AliasChanges): Promise<WorkspaceAlias> {
     return this.mutex.run(reference.workspaceId, async () => {
       const alias = this.find(reference);
-      if (target === undefined && description === undefined) return alias;
-      const changed: WorkspaceAlias = {
-        ...alias,
-        ...(target === undefined ? {} : { target }),
-        ...(description === undefined ? {} : { description }),
-        updatedAtMs: this.clock.nowMs(),
-      };
-      if (!(await this.store.update(changed))) throw noAlias(reference.name);
+      if (Object.values(changes).every((value) => value === undefined)) return alias;
+      const changed = await this.store.change(alias, changes, this.clock.nowMs());
+      if (changed === undefined) throw noAlias(reference.name);
       this.directory.put(changed);
       return changed;
     });

@@ -21,6 +21,11 @@ export interface AliasTables {
   workspace_aliases: RowOf<WorkspaceAlias>;
 }
 
+/** The fields of an alias that may be changed; absent ones stay as they are. */
+export type AliasChanges = {
+  [Name in "target" | "description"]?: WorkspaceAlias[Name] | undefined;
+};
+
 const { fromRow, rowOf } = recordColumns<WorkspaceAlias>({
   workspaceId: "plain",
   name: "plain",
@@ -47,16 +52,27 @@ export class AliasStore {
     await this.database.insertInto("workspace_aliases").values(rowOf(alias)).execute();
   }
 
-  /** Stores a changed alias. Returns false where it was deleted meanwhile. */
-  async update(alias: WorkspaceAlias): Promise<boolean> {
-    const { target, description, updated_at_ms } = rowOf(alias);
-    const { numUpdatedRows } = await this.database
+  /**
+   * Changes the given fields of an alias, and returns it as it is stored then; undefined where it was
+   * deleted meanwhile.
+   */
+  async change(
+    { workspaceId, name }: AliasReference,
+    { target, description }: AliasChanges,
+    nowMs: number,
+  ): Promise<WorkspaceAlias | undefined> {
+    const row = await this.database
       .updateTable("workspace_aliases")
-      .set({ target, description, updated_at_ms })
-      .where("workspace_id", "=", alias.workspaceId)
-      .where("name", "=", alias.name)
-      .executeTakeFirstOrThrow();
-    return numUpdatedRows > 0n;
+      .set({
+        ...(target !== undefined && { target: JSON.stringify(target) }),
+        ...(description !== undefined && { description }),
+        updated_at_ms: nowMs,
+      })
+      .where("workspace_id", "=", workspaceId)
+      .where("name", "=", name)
+      .returningAll()
+      .executeTakeFirst();
+    return row && fromRow(row);
   }
 
   async remove({ workspaceId, name }: AliasReference): Promise<void> {
