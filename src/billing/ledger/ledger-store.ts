@@ -26,6 +26,12 @@ export interface LedgerTables extends GrantTables, ClosedTables, AllocatedTables
   key_byok_hours: { key_id: string; hour: number; spend_nano: number | bigint };
 }
 
+/** The tables that tell whose spend the hours of a key count towards. */
+type OwnerTables = Pick<LedgerTables, "key_spend_hours"> & {
+  runs: { id: string; root_id: string };
+  llm_keys: { id: string; parent_key_id: string | null };
+};
+
 /** The part of the ledger that is loaded into a book. */
 interface LoadedPart {
   nowMs: number;
@@ -114,19 +120,31 @@ export class LedgerStore {
     }));
   }
 
-  /** Returns how many requests each key of a workspace settled in the last 30 days. */
+  /**
+   * Returns how many requests each key of a workspace settled in the last 30 days, with those of its
+   * runs and of the keys that it created, as their spend counts.
+   */
   async monthlyRequests(workspaceId: string, nowMs: number): Promise<ReadonlyMap<string, number>> {
     // Free requests do not wait for their commit, and their caller may ask before it.
     if (this.commits.pendingCount > 0) await this.commits.flush();
     const sinceHour = Math.floor((nowMs - 30 * dayMs) / hourMs);
-    const rows = await this.database
-      .selectFrom("key_spend_hours")
-      .select(["key_id", (builder) => builder.fn.sum<number | bigint>("requests").as("requests")])
-      .where("workspace_id", "=", workspaceId)
-      .where("hour", ">=", sinceHour)
-      .groupBy("key_id")
+    const rows = await withTables<OwnerTables>(this.database)
+      .selectFrom("key_spend_hours as spend")
+      .leftJoin("runs", "runs.id", "spend.key_id")
+      .leftJoin("llm_keys as key", (join) =>
+        join.on(({ eb, fn }) => eb("key.id", "=", fn.coalesce("runs.root_id", "spend.key_id"))),
+      )
+      .select(["key.id", "key.parent_key_id as parentId"])
+      .select(({ fn }) => fn.sum<number | bigint>("spend.requests").as("requests"))
+      .where("spend.workspace_id", "=", workspaceId)
+      .where("spend.hour", ">=", sinceHour)
+      .groupBy(["key.id", "key.parent_key_id"])
       .execute();
-    return new Map(rows.map((row) => [row.key_id, Number(row.requests)]));
+    const requests = new Map<string, number>();
+    for (const row of rows)
+      for (const id of [row.id, row.parentId])
+        if (id !== null) requests.set(id, (requests.get(id) ?? 0) + Number(row.requests));
+    return requests;
   }
 
   private async loadFresh(

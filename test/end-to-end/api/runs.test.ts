@@ -276,7 +276,12 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     const key: unknown = await (
       await workspaces.own("GET", `/keys/${textAt(made, "data.hash")}`)
     ).json();
-    expect(key).toMatchObject({ real_usage: chargeUsd, usage: chargeUsd, limit_remaining: 0.5 });
+    expect(key).toMatchObject({
+      real_usage: chargeUsd,
+      real_usage_monthly_requests: 1,
+      usage: chargeUsd,
+      limit_remaining: 0.5,
+    });
     expect(await show(run.secret, "self")).toMatchObject({ id: run.id, spent: chargeUsd });
     const asRun = workspaces.as(run.secret);
     expect((await asRun("POST", "/key/children", { name: "child" })).status).toBe(403);
@@ -312,6 +317,7 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
     const usage = async (): Promise<unknown> => {
       const path = `/keys/${textAt(made, "data.hash")}`;
       const key: unknown = await (await workspaces.own("GET", path)).json();
+      expect(at(key, "real_usage_monthly_requests")).toBe(2);
       return [at(key, "usage"), at(key, "byok_usage"), at(key, "limit_remaining")];
     };
     const added = await workspaces.own("POST", "/auth/byok", {
