@@ -20,7 +20,7 @@ import { GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
-import type { AllocationOutcome } from "../allocations/book-allocations.ts";
+import type { Allocation, AllocationOutcome } from "../allocations/book-allocations.ts";
 import type { SpendingKey } from "../ledger/hold-rule.ts";
 import type { LedgerPort } from "../ledger/ledger-port.ts";
 import type { RunReleases } from "./run-releases.ts";
@@ -127,7 +127,17 @@ export class RunEditor {
       return run;
     });
     this.options.directory.putRun(run);
+    await this.assertNotWithinEnded(run);
     return { run, secret };
+  }
+
+  /** Ends a new run again where the run around it ended meanwhile. Throws `conflict` then. */
+  private async assertNotWithinEnded(run: Run): Promise<void> {
+    const outerId = parentRunIdOf(run);
+    const outer = outerId === undefined ? undefined : await this.options.store.find(outerId);
+    if (outer === undefined || outer.endedAtMs === null) return;
+    await this.end(run);
+    throw new GatewayError("conflict", "The run around this one has ended. Open another one.");
   }
 
   /**
@@ -185,8 +195,7 @@ export class RunEditor {
       const owner = this.ownerOfRun(current);
       if (deltaNano > 0n)
         return this.allocating(current, { owner, amountNano: deltaNano, version }, change);
-      await this.assertUnused(current, limitNano);
-      const changed = await change();
+      const changed = await this.withoutPart(current, -deltaNano, change);
       await this.options.ledger.allocations.release({
         workspaceId: current.workspaceId,
         keys: owner.keys,
@@ -293,20 +302,37 @@ export class RunEditor {
     return written;
   }
 
-  private async assertUnused(run: Run, limitNano: bigint): Promise<void> {
-    const caller = this.options.directory.runCaller(run.id);
+  /**
+   * Lowers the limit of a run while the part that it loses is set aside in the run, so that none of
+   * its requests takes that. Throws `conflict` where less is left.
+   */
+  private async withoutPart(run: Run, amountNano: bigint, lower: () => Promise<Run>): Promise<Run> {
+    const { directory, ledger } = this.options;
+    const caller = directory.runCaller(run.id);
     if (caller === undefined) throw noRun();
-    const figures = await this.options.ledger.allocations.figures({
+    const part: Allocation = {
+      // No run has this version, so that no reading takes it for a run's allocation.
+      id: `${run.id}.${newId("part", this.options.clock.nowMs())}`,
       workspaceId: run.workspaceId,
-      key: spendingKeyOf(caller.key),
-    });
-    const usedNano = figures.spentNano + figures.heldNano + figures.allocatedNano;
-    if (limitNano >= usedNano) return;
-    throw new GatewayError(
-      "conflict",
-      `limit: ${usdText(usedNano)} USD of this run are spent, held or set aside for runs in it. Name no less.`,
-      { param: "limit" },
-    );
+      keys: [spendingKeyOf(caller.key)],
+      amountNano,
+      spentByRunsNano: 0n,
+    };
+    const outcome = await ledger.allocations.allocate(part);
+    if (!outcome.ok && outcome.reason === "away") throw refusal(outcome, amountNano);
+    if (!outcome.ok)
+      throw new GatewayError(
+        "conflict",
+        `limit: ${usdText(run.limitNano - outcome.freeNano)} USD of this run are spent, held or set aside for runs in it. Name no less.`,
+        { param: "limit" },
+      );
+    try {
+      const lowered = await lower();
+      directory.putRun(lowered);
+      return lowered;
+    } finally {
+      ledger.allocations.undo(part);
+    }
   }
 
   private ownerOf(caller: RunOpener): RunOwner {

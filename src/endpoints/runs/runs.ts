@@ -247,7 +247,7 @@ export const changeRun = defineEndpoint({
   async handle(context, deps: Pick<Dependencies, "ledger" | "runs" | "directory" | "clock">) {
     const { limit, status } = context.body;
     let run = await runOf(context, deps);
-    if (status !== "ended") assertMayAdd(context, run);
+    if (status !== "ended" || limit !== undefined) assertMayAdd(context, run);
     const { editor } = deps.runs;
     context.changed = run.id;
     if (limit !== undefined) {

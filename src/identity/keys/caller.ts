@@ -158,13 +158,15 @@ export const spendingKeyOf = ({
   id,
   limitNanoUsd,
   limitReset,
+  presentLimit,
   includeByokInLimit,
 }: LlmKey): KeyLimits => ({
   keyId: id,
   keyLimit:
-    limitNanoUsd === null
+    presentLimit ??
+    (limitNanoUsd === null
       ? null
-      : { limitNano: limitNanoUsd, windowHours: limitWindowHours(limitReset) },
+      : { limitNano: limitNanoUsd, windowHours: limitWindowHours(limitReset) }),
   countsByok: includeByokInLimit,
 });
 

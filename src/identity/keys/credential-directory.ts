@@ -158,9 +158,12 @@ export class CredentialDirectory {
     if (workspace === undefined || (parent === undefined && run.rootId !== run.workspaceId))
       return this.forget(run.id);
     const grandparent = this.llmKeyById(parent?.parentKeyId ?? "");
+    const key = keyOfRun(run, parent, grandparent);
+    // Requests that are under way have the limit that was put before: it changes for them as well.
+    const limit = Object.assign(this.runCaller(run.id)?.key.presentLimit ?? {}, key.presentLimit);
     const caller = this.narrowed({
       kind: "llm-key",
-      key: keyOfRun(run, parent, grandparent),
+      key: { ...key, presentLimit: limit },
       workspace,
       run,
       ...(parent !== undefined && { parent }),

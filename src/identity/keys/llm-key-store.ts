@@ -26,6 +26,11 @@ export interface LlmKey {
   /** The spending limit in nano-USD within the window of `limitReset`; null means none. */
   limitNanoUsd: bigint | null;
   limitReset: LimitReset;
+  /**
+   * The limit of a run as it is now, also for requests that began before it was changed: what it
+   * lost belongs to others. Absent for keys of no run.
+   */
+  presentLimit?: { limitNano: bigint; windowHours: number };
   includeByokInLimit: boolean;
   /** Requests per minute; null uses the plan's rate. */
   rateLimitPerMinute: number | null;

@@ -1,4 +1,4 @@
-import { dayMs } from "../../platform/kernel/clock.ts";
+import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import type { LlmKey } from "./llm-key-store.ts";
 
 /** What changes in the requests of a run once little of its limit is left. */
@@ -89,7 +89,11 @@ export function closureOf(run: Run, nowMs: number): RunClosure | undefined {
  * Returns the key of a run, with the rights of the key that its tree began with. It counts own
  * provider keys where that key or the one above it does.
  */
-export const keyOfRun = (run: Run, root?: LlmKey, aboveRoot?: LlmKey): LlmKey => ({
+export const keyOfRun = (
+  run: Run,
+  root?: LlmKey,
+  aboveRoot?: LlmKey,
+): LlmKey & Required<Pick<LlmKey, "presentLimit">> => ({
   id: run.id,
   hash: run.hash,
   workspaceId: run.workspaceId,
@@ -101,6 +105,7 @@ export const keyOfRun = (run: Run, root?: LlmKey, aboveRoot?: LlmKey): LlmKey =>
   disabled: false,
   limitNanoUsd: run.limitNano,
   limitReset: "monthly",
+  presentLimit: { limitNano: run.limitNano, windowHours: runLifetimeMsMax / hourMs },
   includeByokInLimit: [root, aboveRoot].some((key) => key?.includeByokInLimit === true),
   rateLimitPerMinute: null,
   tokensPerMinute: null,

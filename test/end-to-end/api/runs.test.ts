@@ -199,8 +199,11 @@ describe.each(engines)("runs on %s", (_, freshUrl) => {
       code: "run_exhausted",
       metadata: { reason: "run_limit_reached", run_id: run.id, resume_url: expect.any(String) },
     });
-    const own = await workspaces.as(run.secret)("PATCH", `/runs/${run.id}`, { limit: 0.5 });
-    expect(own.status).toBe(403);
+    for (const status of [undefined, "ended"]) {
+      const raised = { limit: 0.5, status };
+      const own = await workspaces.as(run.secret)("PATCH", `/runs/${run.id}`, raised);
+      expect(own.status).toBe(403);
+    }
     const added = await workspaces.own("PATCH", `/runs/${run.id}`, { limit: 0.5 });
     expect(at(await added.json(), "data")).toMatchObject({ limit: 0.5, status: "active" });
     expect((await chat(run.secret)).status).toBe(200);
