@@ -67,6 +67,14 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     await storage.close();
   }, 240_000);
 
+  test("run where one that stands before those that were run is added", async () => {
+    const url = await freshUrl();
+    await (await open(url, [table("a"), table("c")])).close();
+    const storage = await open(url, [table("a"), table("b"), table("c")]);
+    expect(await storage.database.selectFrom("b").selectAll().execute()).toEqual([]);
+    await storage.close();
+  }, 240_000);
+
   test("refuse a database of a newer release and leave it unchanged", async () => {
     const url = await freshUrl();
     await (await open(url, [table("a"), table("b")])).close();
@@ -86,7 +94,7 @@ describe.each(engines)("migrations on %s", (_, freshUrl) => {
     await (await open(url, next)).close();
     const error = await open(url, [table("a")]).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(SchemaMismatchError);
-    expect(String(error)).toContain(`written by a newer release (${releaseAfterNext.name})`);
+    expect(String(error)).toContain("written by a newer release (migration-d)");
   }, 240_000);
 
   test("refuse a database of an older first schema, and say so", async () => {
