@@ -26,6 +26,7 @@ import {
 } from "../app/settings-of.ts";
 import { buildStorage } from "../app/parts/build-storage.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
+import { lockSqlite } from "../platform/storage/sqlite/open-sqlite.ts";
 import { createLogger } from "../platform/telemetry/logger.ts";
 import { type CommandContext, CommandError } from "./terminal.ts";
 import { checkBooks, compareSchema, openSqlite } from "./database.ts";
@@ -42,6 +43,8 @@ interface Manifest {
 }
 
 const sqliteFile = "switchyard.db";
+/** The database and the journals beside it, which belong to no other copy (sqlite.org/tempfiles.html). */
+const sqliteSuffixes = ["", "-wal", "-shm", "-journal"];
 const postgresFile = "postgres.jsonl.gz";
 const keyFile = "encryption.key";
 const filesFolder = "files";
@@ -212,8 +215,8 @@ function readManifest(folder: string): Manifest {
   return manifest;
 }
 
-/** Throws where a gateway uses the database. */
-async function requireUnused(settings: Settings): Promise<void> {
+/** Creates the tables of this release in an empty database. */
+async function createTables(settings: Settings): Promise<void> {
   const logger = createLogger({ level: "silent" });
   await (
     await buildStorage(
@@ -268,14 +271,13 @@ async function restorePostgres(
       "the database has tables of a gateway; restore over them with --force, which keeps them in a schema of another name",
       2,
     );
-  if (isThere) await requireUnused(settings);
   const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(/\D/g, "").slice(0, 14);
   const keptAs = isThere ? `before_restore_${stamp}` : undefined;
   await loadPostgres(url, {
     file: join(folder, postgresFile),
     encryptionKey: encryptionKeyOf(settings),
     keptAs,
-    migrate: () => requireUnused(settings),
+    migrate: () => createTables(settings),
   });
   return keptAs && `the schema ${keptAs}`;
 }
@@ -284,23 +286,51 @@ async function restoreSqlite(
   settings: Settings,
   { path, folder, force }: { path: string; folder: string; force: boolean },
 ): Promise<string | undefined> {
-  const place = dirname(path);
   const restoredKey = join(folder, keyFile);
   const key = existsSync(restoredKey)
     ? new Uint8Array(Buffer.from(readFileSync(restoredKey, "utf8").trim(), "base64"))
     : encryptionKeyOf(settings);
   await verifyCopy(join(folder, sqliteFile), key);
-  mkdirSync(place, { recursive: true, mode: 0o700 });
-  const keyPath = join(settings.dataDirectory, keyFile);
-  const old = readdirSync(place).filter((name) => name.startsWith(basename(path)));
-  if (existsSync(path)) {
-    if (!force)
-      throw new CommandError(
-        `there is a database at ${path}; restore over it with --force, which keeps it under another name`,
-        2,
-      );
-    await requireUnused(settings);
+  if (existsSync(path) && !force)
+    throw new CommandError(
+      `there is a database at ${path}; restore over it with --force, which keeps it under another name`,
+      2,
+    );
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const unlock = lockSqlite(settings.storage.url, { lockTimeoutMs: 2_000 });
+  try {
+    const kept = replaceFiles(folder, { path, keyPath: join(settings.dataDirectory, keyFile) });
+    await verifyCopy(path, key);
+    return kept;
+  } finally {
+    unlock();
   }
+}
+
+/**
+ * Copies the database and the key of a backup to their places. Returns the folder in which what was
+ * there is kept, unopened: it may be damaged, or of a release that this one cannot read.
+ */
+function replaceFiles(
+  folder: string,
+  { path, keyPath }: { path: string; keyPath: string },
+): string | undefined {
+  const place = dirname(path);
+  const copies = (
+    [
+      [sqliteFile, path],
+      [keyFile, keyPath],
+    ] as const
+  ).filter(([name]) => existsSync(join(folder, name)));
+  // The copies come first: what is there stays where it is if the disk has no room for them.
+  mkdirSync(dirname(keyPath), { recursive: true, mode: 0o700 });
+  for (const [name, to] of copies) {
+    copyFileSync(join(folder, name), `${to}.restoring`);
+    chmodSync(`${to}.restoring`, 0o600);
+  }
+  const old = sqliteSuffixes
+    .map((suffix) => `${basename(path)}${suffix}`)
+    .filter((name) => existsSync(join(place, name)));
   const aside = join(
     place,
     `before-restore-${new Date(systemClock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`,
@@ -309,18 +339,9 @@ async function restoreSqlite(
     mkdirSync(aside, { mode: 0o700 });
     for (const name of old) renameSync(join(place, name), join(aside, name));
     // What is kept needs its key, which may be in another folder or on another disk.
-    if (existsSync(restoredKey) && existsSync(keyPath)) copyFileSync(keyPath, join(aside, keyFile));
+    if (existsSync(join(folder, keyFile)) && existsSync(keyPath))
+      copyFileSync(keyPath, join(aside, keyFile));
   }
-  mkdirSync(settings.dataDirectory, { recursive: true, mode: 0o700 });
-  for (const [from, to] of [
-    [sqliteFile, path],
-    [keyFile, keyPath],
-  ] as const) {
-    if (!existsSync(join(folder, from))) continue;
-    copyFileSync(join(folder, from), `${to}.restoring`);
-    chmodSync(`${to}.restoring`, 0o600);
-    renameSync(`${to}.restoring`, to);
-  }
-  await verifyCopy(path, key);
+  for (const [, to] of copies) renameSync(`${to}.restoring`, to);
   return old.length > 0 ? aside : undefined;
 }

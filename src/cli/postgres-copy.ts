@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { Client } from "pg";
+import { isWithoutGateway, lockHolder } from "../platform/storage/postgres/gateway-lock.ts";
 import { checkBooks, compareSchema } from "./database.ts";
 import { CommandError } from "./terminal.ts";
 import { textLines } from "./text-lines.ts";
@@ -172,6 +173,10 @@ interface SetAside {
 }
 
 async function setAside(client: Client, { schema, keptAs }: SetAside): Promise<void> {
+  if (!(await isWithoutGateway(client)))
+    throw new CommandError(
+      `a gateway uses the database (${await lockHolder(client)}): stop it first`,
+    );
   const renames = migratorTables.map(
     (name) => `alter table ${quoted(name)} rename to kept_${name}`,
   );

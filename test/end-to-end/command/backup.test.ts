@@ -6,10 +6,13 @@ import { endProcesses, startProcess, temporaryDirectory } from "../../support/pr
 import { startPostgres } from "../../support/postgres.ts";
 import { testLlmKey, testManagementKey } from "../../support/gateway.ts";
 import { bootstrapVariables } from "../process/support/bootstrap-variables.ts";
+import { queryDatabase } from "../process/support/query-database.ts";
 import { jsonOf, runCommand } from "./run-command.ts";
 
 afterAll(endProcesses);
 
+const ofLaterRelease =
+  "insert into kysely_migration (name, timestamp) values ('2999-01-01-later', '2999')";
 const authorization = { authorization: `Bearer ${testManagementKey}` };
 const namesAt = async (url: string): Promise<string[]> => {
   const { data } = (await (await fetch(`${url}/v1/keys`, { headers: authorization })).json()) as {
@@ -122,6 +125,11 @@ test("a changed backup is refused, and restoring on a new machine needs only the
   expect(readFileSync(join(kept, "encryption.key"), "utf8")).toBe(otherKey);
   expect(readdirSync(kept)).toContain("one.db");
   expect(readFileSync(ownKey, "utf8")).toBe(readFileSync(join(folder, "encryption.key"), "utf8"));
+  // What is replaced may be of a later release, or damaged: it is set aside unopened.
+  await queryDatabase(join(apart, "database", "one.db"), ofLaterRelease);
+  expect(await runCommand(["restore", folder, "--force"], place)).toMatchObject({ exitCode: 0 });
+  await Bun.write(join(apart, "database", "one.db"), "no database".repeat(1_000));
+  expect(await runCommand(["restore", folder, "--force"], place)).toMatchObject({ exitCode: 0 });
   const bytes = await Bun.file(join(folder, "switchyard.db")).bytes();
   bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
   await Bun.write(join(folder, "switchyard.db"), bytes);
@@ -175,6 +183,7 @@ test("a backup of Postgres is made beside a running gateway and can be restored"
     });
     expect(await namesAt(gateway.url)).toContain("after");
     await gateway.terminate();
+    await queryDatabase(environment.DATABASE_URL, ofLaterRelease);
     const restored = await runCommand(["--json", "restore", folder, "--force"], { environment });
     expect([restored.stderr, restored.exitCode]).toEqual(["", 0]);
     expect((jsonOf(restored) as { kept: string }).kept).toMatch(

@@ -47,6 +47,13 @@ export async function tryGatewayLock(client: Client): Promise<boolean> {
   return lockedSchema.parse(rows[0]).locked;
 }
 
+/** Returns whether no gateway uses the database at this moment. */
+export async function isWithoutGateway(client: Client): Promise<boolean> {
+  if (!(await tryGatewayLock(client))) return false;
+  await client.query(`select pg_advisory_unlock(${lockKey})`);
+  return true;
+}
+
 /**
  * Tries to make this session one of several gateways, and the only one of its own key. A gateway
  * that needs the database for itself keeps the others out, and they keep it out. The own key proves

@@ -4,7 +4,7 @@ import { Kysely, sql } from "kysely";
 import { GroupCommitQueue } from "../group-commit-queue.ts";
 import { migrate } from "../migrate.ts";
 import { createUnitPacker } from "../commit-queue.ts";
-import { DatabaseError, StorageInUseError } from "../storage-error.ts";
+import { StorageInUseError } from "../storage-error.ts";
 import type { OpenedStorageOptions, Storage } from "../storage.ts";
 import { sumTablesOf } from "../sum-reads.ts";
 import { succeedsWithin } from "../../kernel/time/within-time.ts";
@@ -12,6 +12,7 @@ import { DatabaseWorker } from "./database-worker.ts";
 import { SqliteBatchWriter, newWriterTurn, type WriterTurn } from "./sqlite-batch-writer.ts";
 import { WorkerDialect } from "./worker-dialect.ts";
 import { databaseInUseCode, type OpenRequest } from "./worker-protocol.ts";
+import { takeProcessLock } from "./sqlite-connection.ts";
 
 interface Threads {
   writer: DatabaseWorker;
@@ -53,12 +54,34 @@ async function openThreads(
   try {
     await writer.request({ kind: "open", options: { ...request, role: "writer" } });
   } catch (error) {
-    if (!(error instanceof DatabaseError) || error.code !== databaseInUseCode) throw error;
-    throw new StorageInUseError(
-      `another gateway process uses ${request.path}: stop it first, or give this one its own data directory`,
-    );
+    throw asInUse(error, request.path);
   }
   await reader.request({ kind: "open", options: { ...request, role: "reader" } });
+}
+
+/** Says which database is in use where that is the error; returns any other error as it is. */
+const asInUse = (error: unknown, path: string): unknown =>
+  error instanceof Error && "code" in error && error.code === databaseInUseCode
+    ? new StorageInUseError(
+        `another gateway process uses ${path}: stop it first, or give this one its own data directory`,
+      )
+    : error;
+
+/**
+ * Keeps gateways away from a database, also a damaged one, until the returned function is called.
+ * Throws `StorageInUseError` where a gateway uses it.
+ */
+export function lockSqlite(
+  url: string,
+  { lockTimeoutMs }: Pick<OpenRequest, "lockTimeoutMs">,
+): () => void {
+  const path = databasePath(url);
+  try {
+    const lock = takeProcessLock(path, lockTimeoutMs);
+    return () => lock.close();
+  } catch (error) {
+    throw asInUse(error, path);
+  }
 }
 
 /**
