@@ -197,7 +197,7 @@ export const errorTexts: Record<ErrorCode, readonly [meaning: string, wayOut: st
     "Change the values that the message names.",
   ],
   upgrade_required: [
-    "The endpoint does not support WebSocket, or the operator has disabled it; or it supports nothing else.",
+    "The endpoint does not support WebSocket, or the operator has disabled it; or it supports nothing else, or another version.",
     "Use HTTP with server-sent events, or the scheme `wss`, as the message says.",
   ],
   rate_limit_exceeded: [

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { BunRequest, Server } from "bun";
 import { systemClock, type Clock } from "../platform/kernel/clock.ts";
 import type { TlsPair } from "../platform/config/tls-files.ts";
-import { type ErrorCode, GatewayError } from "../platform/kernel/errors.ts";
+import { GatewayError } from "../platform/kernel/errors.ts";
 import type { FramePiece, Frames } from "../platform/kernel/frame-source.ts";
 import { type Passing, PassingSet } from "../platform/kernel/passing/passing-set.ts";
 import { encodeContractError } from "./error-envelope.ts";
@@ -12,6 +12,7 @@ import { platformRoutes, type CompiledRoutes, type RouteHandler } from "./routes
 import { ServedRequest } from "./served-request.ts";
 import { BodyMemory } from "./bodies/body-memory.ts";
 import type { SocketData } from "./sockets/client-socket.ts";
+import { refusedVersionOf } from "./sockets/handshake.ts";
 import { OpenSockets } from "./sockets/open-sockets.ts";
 import { SocketUpgrade } from "./sockets/socket-upgrade.ts";
 
@@ -201,24 +202,24 @@ export class HttpServer {
     }
   }
 
-  /** Turns a request into a socket, which answers it; a request that is no handshake gets a 400. */
+  /** Turns a request into a socket, which answers it; a request that is no handshake is refused. */
   private upgrade(
     request: BunRequest | Request,
     { session, headers }: SocketUpgrade,
     { server }: Listener,
   ): Response | undefined {
     if (this.closing) session.closed();
-    if (this.closing) return this.refusal("service_unavailable", "The gateway is about to end.");
+    if (this.closing)
+      return this.refusal(new GatewayError("service_unavailable", "The gateway is about to end."));
     // Bun would answer with the first protocol that was offered, even where that is a credential.
     const data: SocketData = { session, socket: undefined };
     const all = { ...this.headers, ...headers };
-    const isVersion13 = request.headers.get("sec-websocket-version") === "13";
-    if (isVersion13 && server.upgrade(request as Request, { headers: all, data })) return undefined;
+    const refused = refusedVersionOf(request);
+    if (!refused && server.upgrade(request as Request, { headers: all, data })) return undefined;
     session.closed();
-    return this.refusal(
-      "bad_request",
-      "The request is no WebSocket handshake: it lacks sec-websocket-key, or its version is not 13.",
-    );
+    if (refused) return this.refusal(refused.error, refused.headers);
+    const message = "The request is no WebSocket handshake: it lacks sec-websocket-key.";
+    return this.refusal(new GatewayError("bad_request", message));
   }
 
   private send(request: ServedRequest, answer: Answer): Response {
@@ -267,14 +268,15 @@ export class HttpServer {
 
   private failed(error: unknown): Response {
     this.onError(error);
-    return this.refusal("internal_server_error", "The gateway failed on this request.");
+    return this.refusal(
+      new GatewayError("internal_server_error", "The gateway failed on this request."),
+    );
   }
 
-  private refusal(code: ErrorCode, message: string): Response {
-    const error = new GatewayError(code, message);
+  private refusal(error: GatewayError, headers: Readonly<Record<string, string>> = {}): Response {
     return Response.json(encodeContractError(error, { traceId: "" }), {
       status: error.status,
-      headers: { connection: "close", ...this.headers },
+      headers: { connection: "close", ...this.headers, ...headers },
     });
   }
 

@@ -31,3 +31,23 @@ export function wrongProtocolOf(
     upgrade: asks ? "HTTP/1.1" : "websocket",
   };
 }
+
+/** The version of the WebSocket protocol (RFC 6455). */
+const spokenVersion = "13";
+
+/**
+ * Returns the refusal of a handshake of another version, with the headers that name the right one
+ * (RFC 6455, section 4.4); undefined for the right one.
+ */
+export function refusedVersionOf({
+  headers,
+}: Pick<HttpRequest, "headers">):
+  | { error: GatewayError; headers: Readonly<Record<string, string>> }
+  | undefined {
+  if (headers.get("sec-websocket-version") === spokenVersion) return undefined;
+  const message = `The handshake is not of version ${spokenVersion} of the WebSocket protocol.`;
+  return {
+    error: new GatewayError("upgrade_required", message),
+    headers: { upgrade: "websocket", "sec-websocket-version": spokenVersion },
+  };
+}

@@ -84,10 +84,12 @@ test("the sandbox's voice answers text, and a tone where it is to speak", async 
   client.close();
 });
 
-test("a handshake of another version is refused", async () => {
+test("a handshake of another version is answered 426 with the version that is spoken", async () => {
   const refusal = await refusalOf(gateway.origin, "/v1/responses", {
     authorization: "Bearer sk-svc-v1-testtesttesttesttesttesttesttest",
     "sec-websocket-version": "8",
   });
-  expect(refusal.status).toBe(400);
+  expect(refusal).toMatchObject({ status: 426, code: "upgrade_required" });
+  expect(refusal.headers.get("sec-websocket-version")).toBe("13");
+  expect(refusal.headers.get("upgrade")).toBe("websocket");
 });
