@@ -95,10 +95,10 @@ function builds({ script, onBuilt, onError }: Build): () => void {
       (chunk: Buffer) => (problem = (problem + chunk.toString()).slice(-2_000)),
     );
     child.once("error", onError);
-    child.once("close", (code) => {
+    child.once("close", (code, signal) => {
       isRunning = false;
       if (code === 0) onBuilt();
-      else onError(new Error(`the dashboard could not be built: ${problem.trim()}`));
+      else onError(new Error(`the dashboard could not be built: ${problem.trim() || signal}`));
       if (isStale) build();
     });
     child.unref();

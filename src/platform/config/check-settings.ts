@@ -245,7 +245,7 @@ function readYaml(text: string, { file, environment, onWarning }: YamlOptions): 
   const problems = independentErrors(document).map(({ code, message, pos: [offset] }) => ({
     ...(code === "DUPLICATE_KEY"
       ? { key: pathText(keyPathAt(document, offset)), message: "duplicate key" }
-      : { key: "", message }),
+      : { key: "", message: code === "MULTIPLE_DOCS" ? "a second document begins here" : message }),
     file,
     ...positionAt(offset),
   }));

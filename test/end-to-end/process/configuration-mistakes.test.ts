@@ -66,6 +66,10 @@ const mistakes: Record<string, Mistake> = {
       /LOG_LEVEL: /,
     ],
   },
+  "two documents": {
+    yaml: "server: { port: 0 }\n---\nserver: { port: 1 }\n",
+    says: [/switchyard\.yaml:2 a second document begins here/],
+  },
   "invalid YAML": {
     yaml: "server:\n  port: 1\n bad: [1\n",
     says: [/switchyard\.yaml:\d /],
