@@ -1,5 +1,5 @@
 import type { DoorKeys } from "../access/door-keys.ts";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { MasterSecrets } from "../byok/open-byok.ts";
 import type { ConfiguredProvider } from "../inference/catalog/configured/configured-provider.ts";
@@ -278,7 +278,7 @@ export function encryptionKeyOf(configuration: Settings): Uint8Array {
     configured: configuration.encryptionKey,
     dataDirectory: configuration.dataDirectory,
     embedded: path !== undefined,
-    databaseExists: path !== undefined && existsSync(path),
+    databaseExists: path !== undefined && existsSync(path) && !statSync(path).isDirectory(),
   });
 }
 

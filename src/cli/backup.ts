@@ -25,6 +25,7 @@ import {
   type Settings,
 } from "../app/settings-of.ts";
 import { buildStorage } from "../app/parts/build-storage.ts";
+import { sqliteFilesOf } from "../platform/config/private-files.ts";
 import { systemClock } from "../platform/kernel/clock.ts";
 import { lockSqlite } from "../platform/storage/sqlite/open-sqlite.ts";
 import { createLogger } from "../platform/telemetry/logger.ts";
@@ -43,8 +44,6 @@ interface Manifest {
 }
 
 const sqliteFile = "switchyard.db";
-/** The database and the journals beside it, which belong to no other copy (sqlite.org/tempfiles.html). */
-const sqliteSuffixes = ["", "-wal", "-shm", "-journal"];
 const postgresFile = "postgres.jsonl.gz";
 const keyFile = "encryption.key";
 const filesFolder = "files";
@@ -315,7 +314,6 @@ function replaceFiles(
   folder: string,
   { path, keyPath }: { path: string; keyPath: string },
 ): string | undefined {
-  const place = dirname(path);
   const copies = (
     [
       [sqliteFile, path],
@@ -328,16 +326,14 @@ function replaceFiles(
     copyFileSync(join(folder, name), `${to}.restoring`);
     chmodSync(`${to}.restoring`, 0o600);
   }
-  const old = sqliteSuffixes
-    .map((suffix) => `${basename(path)}${suffix}`)
-    .filter((name) => existsSync(join(place, name)));
+  const old = sqliteFilesOf(path);
   const aside = join(
-    place,
+    dirname(path),
     `before-restore-${new Date(systemClock.nowMs()).toISOString().replaceAll(/[:.]/g, "-")}`,
   );
   if (old.length > 0) {
     mkdirSync(aside, { mode: 0o700 });
-    for (const name of old) renameSync(join(place, name), join(aside, name));
+    for (const each of old) renameSync(each, join(aside, basename(each)));
     // What is kept needs its key, which may be in another folder or on another disk.
     if (existsSync(join(folder, keyFile)) && existsSync(keyPath))
       copyFileSync(keyPath, join(aside, keyFile));

@@ -36,13 +36,25 @@ test("keepPrivate removes others' access to all files of the data directory and 
 });
 
 test("keepPrivate tightens only the database's own files outside the data directory", () => {
-  const elsewhere = directoryWith({ "own.db": 0o644, "own.db-shm": 0o644, "other.txt": 0o644 });
+  const others = ["other.txt", "own.db.txt"];
+  const elsewhere = directoryWith({
+    "own.db": 0o644,
+    "own.db-shm": 0o644,
+    ...Object.fromEntries(others.map((name) => [name, 0o644])),
+  });
   const { tightened } = keepPrivate({
     dataDirectory: directoryWith({}),
     databasePath: join(elsewhere, "own.db"),
   });
   expect(tightened.sort()).toEqual([join(elsewhere, "own.db"), join(elsewhere, "own.db-shm")]);
-  expect(modeOf(join(elsewhere, "other.txt"))).toBe(0o644);
+  for (const name of others) expect(modeOf(join(elsewhere, name))).toBe(0o644);
+  const before = modeOf(elsewhere);
+  chmodSync(elsewhere, 0o755);
+  expect(keepPrivate({ dataDirectory: directoryWith({}), databasePath: elsewhere })).toEqual({
+    tightened: [],
+    left: [],
+  });
+  chmodSync(elsewhere, before);
 });
 
 test("keepPrivate does not follow links, and reports a directory that others may write to", () => {

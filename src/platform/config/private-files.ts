@@ -1,5 +1,5 @@
 import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** The outcome of checking files that hold secrets. */
 export interface PrivacyCheck {
@@ -29,14 +29,20 @@ export function keepPrivate({
   const check: PrivacyCheck = { tightened: [], left: [] };
   for (const path of entriesOf(dataDirectory)) tighten(path, check);
   if (databasePath !== undefined && dirname(databasePath) !== dataDirectory) {
-    const files = entriesOf(dirname(databasePath)).filter((path) =>
-      basename(path).startsWith(basename(databasePath)),
-    );
-    for (const path of files) tighten(path, check);
+    for (const path of sqliteFilesOf(databasePath)) tighten(path, check);
   }
   noteWriters(dataDirectory, check);
   return check;
 }
+
+/** The ends of the names of a database and of the journals beside it (sqlite.org/tempfiles.html). */
+const sqliteEnds = ["", "-wal", "-shm", "-journal"];
+
+/** Returns the paths of the files of a database that exist. */
+export const sqliteFilesOf = (databasePath: string): string[] =>
+  sqliteEnds
+    .map((end) => `${databasePath}${end}`)
+    .filter((path) => entryOf(path)?.isDirectory() === false);
 
 /** Returns the paths in a directory; none where it does not exist yet. */
 function entriesOf(directory: string): string[] {
