@@ -16,7 +16,7 @@ import {
   tryGatewayLock,
   trySharedGatewayLock,
 } from "./gateway-lock.ts";
-import { failureKindOf, isAway, SessionLostError } from "./postgres-error.ts";
+import { failureKindOf, isAway, reasonOf, SessionLostError } from "./postgres-error.ts";
 import type { SilenceWatch } from "./silence-watch.ts";
 import { valueTypes } from "./value-types.ts";
 
@@ -272,13 +272,4 @@ export class CommitSession {
 function abandon(client: Client): void {
   client.removeAllListeners("error").on("error", () => undefined);
   client.end().catch(() => undefined);
-}
-
-/**
- * Returns the reason of an error. Several addresses that refused at once are an aggregate without a
- * message of its own.
- */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
-  return error instanceof Error ? error.message : String(error);
 }

@@ -12,6 +12,7 @@ import {
 import { openStorage } from "../open-storage.ts";
 import type { Storage } from "../storage.ts";
 import { StorageInUseError, StorageUnavailableError } from "../storage-error.ts";
+import { reasonOf } from "./postgres-error.ts";
 
 commitQueueSuite("Postgres", freshDatabase);
 rawSumsSuite("Postgres", freshDatabase);
@@ -196,6 +197,14 @@ describe("a database for one gateway", () => {
     expect(error).toBeInstanceOf(StorageUnavailableError);
     expect(String(error)).toContain("cannot open the Postgres database at 127.0.0.1:1");
     expect(String(error)).not.toContain("hidden");
+  });
+
+  test("names the way out where the authority of the certificate is not known", () => {
+    const error = new Error("unable to verify the first certificate");
+    expect(reasonOf(Object.assign(error, { code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" }))).toBe(
+      "unable to verify the first certificate; name the certificate of its authority in the URL: ?sslmode=verify-full&sslrootcert=FILE",
+    );
+    expect(reasonOf(new AggregateError([error, "gone"]))).toEndWith("FILE; gone");
   });
 
   test("fails the start for a statement with an unknown column", async () => {

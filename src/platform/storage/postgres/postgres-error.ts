@@ -59,6 +59,22 @@ export const isDatabaseWide = (error: unknown): boolean =>
   error instanceof StorageUnavailableError ||
   (error instanceof PostgresError && failureKindOf(error) !== "refused");
 
+/** Matches codes of TLS for a server whose certificate is of an authority that is not known. */
+const unknownAuthority =
+  /^(?:UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT)$/;
+
+/**
+ * Returns the reason of an error, with the way out where it is the server's certificate. Several
+ * addresses that refused at once are an aggregate without a message of its own.
+ */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join("; ");
+  if (!(error instanceof Error)) return String(error);
+  return "code" in error && unknownAuthority.test(String(error.code))
+    ? `${error.message}; name the certificate of its authority in the URL: ?sslmode=verify-full&sslrootcert=FILE`
+    : error.message;
+}
+
 /** System error codes for a server, name or network that cannot be reached. */
 const notReached = new Set([
   "ECONNREFUSED",
