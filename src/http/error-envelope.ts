@@ -1,4 +1,5 @@
 import { errorCatalog, GatewayError, type ErrorCode } from "../platform/kernel/errors.ts";
+import { fieldsOf } from "../platform/kernel/json/json-members.ts";
 import type { RequestHeaders } from "./served-request.ts";
 import { SharedStateAwayError } from "../platform/shared-state/shared-state-error.ts";
 import { StorageUnavailableError } from "../platform/storage/storage-error.ts";
@@ -36,6 +37,28 @@ export const encodeContractError: ErrorEncoder = (error, { traceId }) => {
     },
   };
 };
+
+/**
+ * Returns whether a client is one of OpenRouter's SDKs, by the user agents of npm `@openrouter/sdk`
+ * 1.3 and PyPI `openrouter` 1.3 (2026-11).
+ */
+export const isOpenRouterSdk = (headers: RequestHeaders): boolean =>
+  /^speakeasy-sdk\/.*\bopenrouter\b/.test(headers.get("user-agent") ?? "");
+
+/**
+ * Returns an error's body as its client can read it: OpenRouter's SDKs know the class of an error
+ * only where `code` is the status. The code itself is then in `metadata`.
+ */
+export function readableBody(
+  body: Record<string, unknown>,
+  { headers, status }: { headers: RequestHeaders; status: number },
+): Record<string, unknown> {
+  const error = fieldsOf(body["error"]);
+  const { code } = error;
+  if (typeof code !== "string" || !isOpenRouterSdk(headers)) return body;
+  const metadata = { ...fieldsOf(error["metadata"]), code };
+  return { ...body, error: { ...error, code: status, metadata } };
+}
 
 /**
  * Seconds that a 429 asks callers to wait when its provider named no time: the contract promises

@@ -18,6 +18,7 @@ import {
   encodeContractError,
   type ErrorEncoder,
   errorHeaders,
+  readableBody,
 } from "./error-envelope.ts";
 import {
   ambiguityOf,
@@ -463,17 +464,15 @@ function errorResponse<Dependencies, Caller>(
   if (!("x-ratelimit-limit" in context.headers))
     Object.assign(context.headers, options.guard.windowHeaders(context.caller));
   const headers = { ...errorHeaders(error), ...challengeOf(error, { context, options, endpoint }) };
-  return (
-    options.errorPage(error, { context, headers }) ??
-    context.json(
-      encodeError(error, {
-        traceId,
-        headers: request.headers,
-        keyInQuery: context.query.has("key"),
-      }),
-      { status: error.status, headers },
-    )
-  );
+  const page = options.errorPage(error, { context, headers });
+  if (page !== undefined) return page;
+  const keyInQuery = context.query.has("key");
+  const body = encodeError(error, { traceId, headers: request.headers, keyInQuery });
+  const { status } = error;
+  return context.json(readableBody(body, { headers: request.headers, status }), {
+    status,
+    headers,
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   rerankCall,
   readRerankRequest,
 } from "../../inference/surfaces/rerank/rerank-call.ts";
+import { isOpenRouterSdk } from "../../http/error-envelope.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerCall, cohereErrors, surfaceErrors, unreachable } from "./answer-call.ts";
 import { rateClassOf, inferenceBodyBytesMax, withSurfaceCall } from "./read-call.ts";
@@ -63,7 +64,11 @@ const endpointAt = (place: Place) =>
           counters: dependencies.counters,
           idPrefix: "rerank-",
           rateClassOf: ({ model }) => rateClassOf(model),
-          read: ({ body }) => readRerankRequest(body),
+          // OpenRouter's SDKs need the documents in the answer, and cannot ask for them.
+          read: ({ body }) =>
+            readRerankRequest(
+              isOpenRouterSdk(context.request.headers) ? { return_documents: true, ...body } : body,
+            ),
           estimateTokens: expectedTokens,
         },
         ({ origin, ...call }) => answerCall(context, rerankCall(origin, call), dependencies),

@@ -3,7 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { checkBody } from "../../http/bodies/check-body.ts";
 import type { AnswerOf } from "../../http/endpoint.ts";
 import type { EndpointPaths } from "../../http/endpoint-paths.ts";
-import { encodeContractError } from "../../http/error-envelope.ts";
+import { encodeContractError, isOpenRouterSdk } from "../../http/error-envelope.ts";
 import type { RequestHeaders } from "../../http/served-request.ts";
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
 import type { LlmKeyReference, NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
@@ -142,11 +142,10 @@ export const createKey = defineEndpoint({
 
 /**
  * Returns the status of a created key: the contract's 200, or the 201 without which OpenRouter's
- * SDKs take the answer for a failure and retry, which creates another key each time. Their user
- * agents are those of npm `@openrouter/sdk` 1.3 and PyPI `openrouter` 1.0 (2026-11).
+ * SDKs take the answer for a failure and retry, which creates another key each time.
  */
 const createdStatus = (headers: RequestHeaders): 200 | 201 =>
-  /^speakeasy-sdk\/.*\bopenrouter\b/.test(headers.get("user-agent") ?? "") ? 201 : 200;
+  isOpenRouterSdk(headers) ? 201 : 200;
 
 const listQuery = z.object({
   include_disabled: z.enum(["true", "false"]).optional(),

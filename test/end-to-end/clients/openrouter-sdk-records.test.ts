@@ -39,6 +39,9 @@ const models = [
   },
 ];
 
+const clientOf = (options: { serverURL: string; apiKey: string }): OpenRouter =>
+  new OpenRouterClient({ ...options, retryConfig: { strategy: "none" } });
+
 beforeAll(async () => {
   upstream = await startScriptedUpstream();
   const { baseUrl } = upstream;
@@ -62,14 +65,9 @@ beforeAll(async () => {
       }),
     ],
   });
-  [client, manager] = [testLlmKey, testManagementKey].map(
-    (apiKey) =>
-      new OpenRouterClient({
-        serverURL: gateway.baseUrl,
-        apiKey,
-        retryConfig: { strategy: "none" },
-      }),
-  ) as [OpenRouter, OpenRouter];
+  const serverURL = gateway.baseUrl;
+  client = clientOf({ serverURL, apiKey: testLlmKey });
+  manager = clientOf({ serverURL, apiKey: testManagementKey });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -150,6 +148,20 @@ test("lists of a key's own models, of embeddings and of providers that retain no
   expect((await client.endpoints.listZdrEndpoints()).data).toMatchObject([
     { modelId: "quiet/large", tag: "quiet", pricing: { prompt: "0.0000005" } },
   ]);
+});
+
+test("rerank.rerank reads the documents, and an error has its class and its code", async () => {
+  const sandbox = await startGateway({ sandbox: true });
+  const { rerank } = clientOf({ serverURL: sandbox.baseUrl, apiKey: testLlmKey });
+  const documents = ["a hen", "a fox"];
+  const requestBody = { model: "sandbox/rerank:free", query: "fox", documents };
+  const { results } = await rerank.rerank({ requestBody });
+  expect(results.map(({ document }) => document)).toEqual([{ text: "a fox" }, { text: "a hen" }]);
+  await sandbox.stop();
+  await expect(client.models.get({ author: "acme", slug: "none" })).rejects.toMatchObject({
+    name: "NotFoundResponseError",
+    error: { code: 404, metadata: { code: "not_found" } },
+  });
 });
 
 test("models.count counts the publicly reachable models", async () => {

@@ -156,12 +156,6 @@ const clientOf = ({ origin, apiKey, retries }: ClientOptions): OpenRouter =>
           },
   });
 
-/**
- * Its class for answers that it does not understand: to it an error's code is a number, which ours
- * is not.
- */
-const unread = "ResponseValidationError";
-
 /** OpenRouter's own package. */
 export const openrouterSdk: ClientUnderTest = {
   name: "@openrouter/sdk",
@@ -175,11 +169,11 @@ export const openrouterSdk: ClientUnderTest = {
     return { status: error.statusCode, name: error.constructor.name, message: error.body };
   },
   errorNames: {
-    400: unread,
-    401: unread,
-    404: unread,
-    429: unread,
-    502: unread,
+    400: "BadRequestResponseError",
+    401: "UnauthorizedResponseError",
+    404: "NotFoundResponseError",
+    429: "TooManyRequestsResponseError",
+    502: "BadGatewayResponseError",
   },
   cannot: {
     reasoning_content: "reads reasoning and reasoning_details",

@@ -89,6 +89,11 @@ export interface OpenRouter {
     get(request: { author: string; slug: string }): Promise<{ data: ReadRecord }>;
     count(): Promise<{ data: { count: number } }>;
   };
+  rerank: {
+    rerank(request: {
+      requestBody: { model: string; query: string; documents: string[] };
+    }): Promise<{ results: ReadRecord[] }>;
+  };
   embeddings: { listModels(): Promise<AsyncIterable<ModelPage>> };
   analytics: {
     getUserActivity(request?: {
