@@ -36,20 +36,11 @@ export const pageFields = {
   offset: wholeNumberField([0, offsetMax]).default(0),
 };
 
-/** The same, as documents show it. */
-export const pageParameters = {
-  limit: z.int().min(1).max(pageMax).optional(),
-  offset: z.int().min(0).optional(),
-};
-
 /** A boolean of a query string. */
 export const truthField = z
   .enum(["true", "false"], "must be true or false")
   .transform((text) => text === "true")
   .optional();
-
-/** The same, as documents show it. */
-export const truthParameter = z.enum(["true", "false"]).optional();
 
 /** A search text. */
 export const searchField = plainText(200).trim().min(1).optional();
@@ -71,12 +62,9 @@ export const pageObject = <Item>(
 
 const daysMax = 366;
 
-/** The number of days (UTC) that figures cover, including today. */
-export const daysField = (standard: number) => wholeNumberField([1, daysMax]).default(standard);
-
-/** The same, as documents show it. */
-export const daysParameter = (standard: number) =>
-  z.int().min(1).max(daysMax).default(standard).optional();
+/** The parameter for the number of days (UTC) that figures cover, including today. */
+export const daysQuery = (standard: number) =>
+  z.object({ days: wholeNumberField([1, daysMax]).default(standard) });
 
 /** Returns the range of the last days (UTC), including today. */
 export function lastDays(days: number, nowMs: number): DayRange {

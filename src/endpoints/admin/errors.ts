@@ -4,7 +4,7 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { daysField, daysParameter, dayText, forOperators, lastDays } from "./admin-fields.ts";
+import { daysQuery, dayText, forOperators, lastDays } from "./admin-fields.ts";
 
 const shown = 100;
 
@@ -24,6 +24,8 @@ const worst = <Each extends Line & { failures?: number }>(lines: readonly Each[]
     .sort((one, other) => other.errors - one.errors || (other.failures ?? 0) - (one.failures ?? 0))
     .slice(0, shown);
 
+const rangeQuery = daysQuery(1);
+
 export const errorsOverview = defineEndpoint({
   ...forOperators,
   method: "GET",
@@ -33,7 +35,7 @@ export const errorsOverview = defineEndpoint({
     "Covers the last `days` days (UTC), today included, most failures first. errors counts requests without a complete " +
     "answer. failures counts attempts that failed through the provider's own fault, even if another provider then " +
     "served the request. upstreams lists providers that are unhealthy now.",
-  query: z.object({ days: daysParameter(1) }),
+  query: rangeQuery,
   response: () =>
     z.object({
       object: z.literal("errors_overview"),
@@ -58,7 +60,7 @@ export const errorsOverview = defineEndpoint({
     context,
     { insights: { service, health }, clock }: Pick<Dependencies, "insights" | "clock">,
   ) {
-    const { days } = checkBody(z.object({ days: daysField(1) }), Object.fromEntries(context.query));
+    const { days } = checkBody(rangeQuery, Object.fromEntries(context.query));
     const range = lastDays(days, clock.nowMs());
     const [providers, models, workspaces] = await Promise.all([
       service.sumsBy("provider", range),

@@ -28,14 +28,15 @@ const adminGenerationSchema = lazily(() =>
   generationRowSchema().extend(workspaceFields()).meta({ id: "AdminGeneration" }),
 );
 
-const workspacesSchema = z.object({ workspace_id: valuesField.optional() });
-
-const documentedQuery = generationQueries.list.omit({ user_id: true, format: true }).extend({
-  workspace_id: z
-    .string()
+const workspacesSchema = z.object({
+  workspace_id: valuesField
     .optional()
     .describe("Id of the workspace that made the request; separate several with commas."),
 });
+
+const querySchema = generationQueries.list
+  .omit({ user_id: true, format: true })
+  .extend(workspacesSchema.shape);
 
 type Parts = Pick<Dependencies, "insights" | "llmKeys" | "directory" | "clock">;
 
@@ -68,7 +69,7 @@ export const listAllGenerations = defineEndpoint({
     "that only the archive has are available within their workspace. next_cursor, sent as cursor, returns older " +
     "requests. A page may have fewer entries than limit, or none, and still have a next_cursor that continues the " +
     "search.",
-  query: documentedQuery,
+  query: querySchema,
   response: () => listSchema(adminGenerationSchema()),
   async handle(context, deps: Parts) {
     const { requests } = deps.insights;

@@ -10,11 +10,11 @@ import type {
 import { dayMs } from "../../platform/kernel/clock.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies, GatewayNode } from "../dependencies.ts";
-import { daysField, daysParameter, dayText, forOperators, lastDays } from "./admin-fields.ts";
+import { daysQuery, dayText, forOperators, lastDays } from "./admin-fields.ts";
 
 const groups = ["day", "model", "provider", "workspace"] as const;
-const querySchema = z.object({
-  days: daysField(30),
+const rangeQuery = daysQuery(30);
+const querySchema = rangeQuery.extend({
   group_by: z.enum(groups, `must be one of ${groups.join(", ")}`).default("day"),
 });
 
@@ -101,7 +101,7 @@ export const serviceUsage = defineEndpoint({
   description:
     "Covers the last `days` days (UTC), today included, by day, model, provider or workspace. attempts and failures are " +
     "those of providers.",
-  query: z.object({ days: daysParameter(30), group_by: z.enum(groups).optional() }),
+  query: querySchema,
   response: () =>
     z.object({
       object: z.literal("service_usage"),
@@ -184,7 +184,7 @@ export const overview = defineEndpoint({
     "that was delivered but could not be charged, because it exceeded the balance or the database refused it. Its " +
     "largest sums are listed by workspace and model. passed_caps lists the providers that generated more than the output " +
     "cap that they were sent, in the same days, with the tokens past the cap and their price. A stream is cut there.",
-  query: z.object({ days: daysParameter(30) }),
+  query: rangeQuery,
   response: () =>
     z.object({
       object: z.literal("overview"),
@@ -222,10 +222,7 @@ export const overview = defineEndpoint({
     context,
     deps: Pick<Dependencies, "clock" | "directory" | "insights" | "operations" | "people">,
   ) {
-    const { days } = checkBody(
-      z.object({ days: daysField(30) }),
-      Object.fromEntries(context.query),
-    );
+    const { days } = checkBody(rangeQuery, Object.fromEntries(context.query));
     const { people, directory, insights, clock, operations } = deps;
     const range = lastDays(days, clock.nowMs());
     const [nodes, users, lines, lost, passed] = await Promise.all([
@@ -317,7 +314,7 @@ export const northStar = defineEndpoint({
     "Returns, for the last `days` days (UTC), today included: the workspaces and keys that made requests, the number of " +
     "complete answers, and what was used and spent. before has the same figures for the preceding period of equal " +
     "length.",
-  query: z.object({ days: daysParameter(30) }),
+  query: rangeQuery,
   response: () =>
     figuresSchema().extend({
       object: z.literal("north_star"),
@@ -327,10 +324,7 @@ export const northStar = defineEndpoint({
       before: figuresSchema(),
     }),
   async handle(context, deps: Pick<Dependencies, "directory" | "insights" | "clock">) {
-    const { days } = checkBody(
-      z.object({ days: daysField(30) }),
-      Object.fromEntries(context.query),
-    );
+    const { days } = checkBody(rangeQuery, Object.fromEntries(context.query));
     const range = lastDays(days, deps.clock.nowMs());
     const [figures, before] = await Promise.all([
       figuresOf(range, deps),

@@ -29,11 +29,9 @@ import {
   operatorOf,
   pageFields,
   pageObject,
-  pageParameters,
   pageSchema,
   searchField,
   truthField,
-  truthParameter,
 } from "./admin-fields.ts";
 
 /** A user as operators see one. */
@@ -120,7 +118,7 @@ const querySchema = z.object({
   search: searchField,
   operator: truthField,
   blocked: truthField,
-  include_stale: truthField.default(true),
+  include_stale: truthField,
 });
 
 export const listUsers = defineEndpoint({
@@ -131,16 +129,10 @@ export const listUsers = defineEndpoint({
   description:
     "Newest first. search matches part of a name or an e-mail address, ignoring case. include_stale=false omits users " +
     `who have neither visited nor signed in for ${staleDays} days.`,
-  query: z.object({
-    ...pageParameters,
-    search: z.string().optional(),
-    operator: truthParameter,
-    blocked: truthParameter,
-    include_stale: truthParameter,
-  }),
+  query: querySchema,
   response: () => pageSchema(adminUserSchema()),
   async handle(context, { people, clock }: Pick<Dependencies, "people" | "clock">) {
-    const { include_stale: includeStale, ...query } = checkBody(
+    const { include_stale: includeStale = true, ...query } = checkBody(
       querySchema,
       Object.fromEntries(context.query),
     );

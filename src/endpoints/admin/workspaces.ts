@@ -12,11 +12,9 @@ import {
   forOperators,
   pageFields,
   pageObject,
-  pageParameters,
   pageSchema,
   searchField,
   truthField,
-  truthParameter,
 } from "./admin-fields.ts";
 
 /** A workspace as operators see one. */
@@ -114,12 +112,7 @@ export const listAllWorkspaces = defineEndpoint({
   summary: "List workspaces with their balances (operators).",
   description:
     "Newest first. search matches part of a name, an id, or part of the owner's name or e-mail address.",
-  query: z.object({
-    ...pageParameters,
-    search: z.string().optional(),
-    plan: z.enum(planIds).optional(),
-    blocked: truthParameter,
-  }),
+  query: querySchema,
   response: () => pageSchema(adminWorkspaceSchema()),
   async handle(context, deps: Pick<Dependencies, "ledger" | "directory" | "people">) {
     const query = checkBody(querySchema, Object.fromEntries(context.query));

@@ -29,9 +29,14 @@ const querySchema = z.object({
     .string("is required: what the model is for")
     .trim()
     .min(1, "is required: what the model is for")
-    .max(500, "must have at most 500 characters"),
+    .max(500, "must have at most 500 characters")
+    .describe("translation, coding, reasoning, vision, cheap, or a description of the task."),
   free_only: z.enum(["true", "false"], "must be true or false").default("false"),
-  max_input_per_1m: z.coerce.number(priceProblem).min(0, priceProblem).optional(),
+  max_input_per_1m: z.coerce
+    .number(priceProblem)
+    .min(0, priceProblem)
+    .optional()
+    .describe("Maximum input price in USD per million tokens."),
   min_context: z.coerce.number(countProblem).int(countProblem).min(0, countProblem).optional(),
   limit: wholeNumberField([1, 50]).default(5),
 });
@@ -75,18 +80,7 @@ export const recommendModelsFor = defineEndpoint<Pick<Dependencies, "inference">
   description:
     "Ranks the chat models that the caller can use by capabilities, price, context, health and measured latency, " +
     "weighted for the task, and gives the reasons for each rank. Models with an outage are omitted.",
-  query: z.object({
-    task: z
-      .string()
-      .describe("translation, coding, reasoning, vision, cheap, or a description of the task."),
-    free_only: z.enum(["true", "false"]).optional(),
-    max_input_per_1m: z
-      .number()
-      .optional()
-      .describe("Maximum input price in USD per million tokens."),
-    min_context: z.int().optional(),
-    limit: z.int().min(1).max(50).default(5).optional(),
-  }),
+  query: querySchema,
   response: () =>
     z.object({
       object: z.literal("list"),

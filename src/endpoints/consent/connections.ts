@@ -9,7 +9,7 @@ import { isoOrNull } from "../../platform/kernel/clock.ts";
 import { GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { limitRemaining } from "../keys/llm-key-object.ts";
-import { forOperators, pageFields, pageParameters, pageSchema } from "../admin/admin-fields.ts";
+import { forOperators, pageFields, pageSchema } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** What connected apps need. */
@@ -193,11 +193,7 @@ export const listAllConnections = defineEndpoint({
   path: "/admin/connections",
   summary: "List the connected apps of all workspaces (operators).",
   description: "Newest first.",
-  query: z.object({
-    ...pageParameters,
-    workspace_id: z.string().optional(),
-    user_id: z.string().optional(),
-  }),
+  query: allQuerySchema,
   response: () => pageSchema(connectionSchema()),
   async handle(context, deps: ConnectionDependencies) {
     const {

@@ -18,9 +18,12 @@ import { customerOfPath, readingCustomers } from "./customers.ts";
 
 const dayField = z.iso.date("must be a day such as 2027-01-31");
 const querySchema = z.object({
-  from: dayField.optional(),
-  to: dayField.optional(),
-  format: z.enum(["json", "csv"], "must be json or csv").default("json"),
+  from: dayField.optional().describe("The first day, such as 2027-01-01."),
+  to: dayField.optional().describe("The day after the last one."),
+  format: z
+    .enum(["json", "csv"], "must be json or csv")
+    .default("json")
+    .describe("csv answers a table."),
 });
 
 /** The most days of a statement: a year and a day. */
@@ -89,11 +92,7 @@ export const customerStatement = defineEndpoint({
     "Covers whole days (UTC): those from `from` until before `to`, by default the current month. Amounts are exact to the " +
     "nano-dollar: the price is the cost of each request with its markup, rounded up, and the margin is the price less the cost. " +
     "`billed` is what the present plan bills of it, each of its periods by itself.",
-  query: z.object({
-    from: z.string().optional().describe("The first day, such as 2027-01-01."),
-    to: z.string().optional().describe("The day after the last one."),
-    format: z.enum(["json", "csv"]).optional().describe("csv answers a table. Default: json."),
-  }),
+  query: querySchema,
   otherResponseTypes: ["text/csv"],
   response: () =>
     z.object({

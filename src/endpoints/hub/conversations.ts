@@ -7,16 +7,9 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { Conversation, Message } from "../../mcp/hub/conversation.ts";
 import { hubCallerOf, type HubCaller } from "../../mcp/hub/entry.ts";
 import { plainText, workspaceOf } from "../account/account-fields.ts";
-import { truthField, truthParameter } from "../admin/admin-fields.ts";
+import { truthField } from "../admin/admin-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
-import {
-  bodyField,
-  forHub,
-  lineField,
-  listObject,
-  pageFields,
-  pageParameters,
-} from "./hub-fields.ts";
+import { bodyField, forHub, lineField, listObject, pageFields } from "./hub-fields.ts";
 import { listSchema } from "../account/list-pages.ts";
 
 const shared = { ...forHub, tag: "Conversations" } as const;
@@ -120,7 +113,7 @@ export const listConversations = defineEndpoint({
   description:
     "Returns only the conversations of the caller's person, without messages, the most recent message first. search matches titles " +
     "and messages.",
-  query: z.object({ ...pageParameters, starred: truthParameter }),
+  query: listQuerySchema,
   response: () => listSchema(conversationSchema()),
   async handle(context, { conversations }: Pick<Dependencies, "conversations">) {
     const query = checkBody(listQuerySchema, Object.fromEntries(context.query));

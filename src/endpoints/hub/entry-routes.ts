@@ -27,7 +27,6 @@ import {
   lineField,
   listObject,
   pageFields,
-  pageParameters,
   readsHub,
   visibilityField,
   writesHub,
@@ -298,13 +297,7 @@ function readingRoutes(kind: Kind): readonly Endpoint<Dependencies>[] {
     description:
       "Newest first, without bodies. scope=workspace, the default, lists those of the workspace; public those that every workspace " +
       "sees; starred those that the caller has starred.",
-    query: z.object({
-      ...pageParameters,
-      scope: z.enum(scopes).default("workspace").optional(),
-      tag: z.string().optional(),
-      category: z.string().optional(),
-      status: z.enum(reviewStatuses).optional(),
-    }),
+    query: querySchema,
     response: () => listSchema(schema()),
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);

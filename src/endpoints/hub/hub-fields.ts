@@ -81,36 +81,21 @@ export const namesField = z
 /** The number of records on a page. */
 export const limitField = (standard: number) => wholeNumberField([1, 100]).default(standard);
 
-/** A search text; each of its words has to begin a word of the record. */
-const searchField = plainText(200).trim().min(1, "must not be empty").optional();
-
 /** The number of records before a page that no cursor begins. */
-export const offsetField = wholeNumberField([0, 9_999_999]).optional();
-
-/** The parameters of a page of a list. */
-export const pageFields = {
-  search: searchField,
-  limit: limitField(50),
-  cursor: z.string().max(100).optional(),
-  offset: offsetField,
-};
-
-/** The offset, as documents show it. */
-export const offsetParameter = z
-  .int()
-  .min(0)
+export const offsetField = wholeNumberField([0, 9_999_999])
   .optional()
   .describe("Number of entries to leave out, where no cursor is sent.");
 
-/** The same parameters, as documents show them. */
-export const pageParameters = {
-  search: z
-    .string()
+/** The parameters of a page of a list. */
+export const pageFields = {
+  search: plainText(200)
+    .trim()
+    .min(1, "must not be empty")
     .optional()
     .describe("Search words; each must match the beginning of a word in the record."),
-  limit: z.int().min(1).max(100).default(50).optional(),
-  cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
-  offset: offsetParameter,
+  limit: limitField(50),
+  cursor: z.string().max(100).optional().describe("The `next_cursor` of the previous page."),
+  offset: offsetField,
 };
 
 /** Returns a list in the form that clients read. */

@@ -22,7 +22,6 @@ import {
   lineField,
   listObject,
   pageFields,
-  pageParameters,
   readsHub,
   slugField,
   tagsField,
@@ -72,7 +71,7 @@ export const hubItemRoutes: readonly Endpoint<Dependencies>[] = [
     access: readsHub,
     summary: "List the items of a hub.",
     description: "Newest first, without bodies.",
-    query: z.object({ ...pageParameters, kind: z.enum(entryKinds).optional() }),
+    query: itemsQuerySchema,
     response: () => listSchema(itemSchema()),
     async handle(context, { hub }: Pick<Dependencies, "hub">) {
       const caller = hubCaller(context);

@@ -12,7 +12,6 @@ import {
   lineField,
   listObject,
   pageFields,
-  pageParameters,
   readsHub,
   slugField,
   visibilityField,
@@ -38,7 +37,7 @@ export const listHubs = defineEndpoint({
   summary: "List hubs.",
   description:
     "Newest first. Returns the hubs of the workspace, or with scope=public those that every workspace sees.",
-  query: z.object({ ...pageParameters, scope: z.enum(scopes).default("workspace").optional() }),
+  query: listQuerySchema,
   response: () => listSchema(hubSchema()),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
     const caller = hubCaller(context);

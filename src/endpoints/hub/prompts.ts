@@ -7,7 +7,6 @@ import type { Dependencies } from "../dependencies.ts";
 import { entryObject, entryRoutes, promptSchema } from "./entry-routes.ts";
 import {
   offsetField,
-  offsetParameter,
   bodyField,
   categoryField,
   descriptionField,
@@ -133,9 +132,14 @@ export const changePrompt = defineEndpoint({
   },
 });
 
-const statusField = z
-  .enum(reviewStatuses, `must be one of ${reviewStatuses.join(", ")}`)
-  .default("pending_review");
+const reviewsQuerySchema = z.object({
+  status: z
+    .enum(reviewStatuses, `must be one of ${reviewStatuses.join(", ")}`)
+    .default("pending_review"),
+  limit: limitField(20),
+  cursor: z.string().max(100).optional(),
+  offset: offsetField,
+});
 
 export const listReviews = defineEndpoint({
   ...forOperators,
@@ -143,23 +147,10 @@ export const listReviews = defineEndpoint({
   path: "/admin/prompts",
   summary: "List public prompts by review state (operators).",
   description: "Returns the newest versions with their bodies, longest waiting first.",
-  query: z.object({
-    status: z.enum(reviewStatuses).default("pending_review").optional(),
-    limit: z.int().min(1).max(100).default(20).optional(),
-    cursor: z.string().optional(),
-    offset: offsetParameter,
-  }),
+  query: reviewsQuerySchema,
   response: () => listSchema(promptSchema().extend({ workspace_id: z.string() })),
   async handle(context, { hub }: Pick<Dependencies, "hub">) {
-    const query = checkBody(
-      z.object({
-        status: statusField,
-        limit: limitField(20),
-        cursor: z.string().max(100).optional(),
-        offset: offsetField,
-      }),
-      Object.fromEntries(context.query),
-    );
+    const query = checkBody(reviewsQuerySchema, Object.fromEntries(context.query));
     return context.json(
       listObject(await hub.entries.reviewList(query), (entry) => ({
         // Operators see what the prompt's own workspace sees.

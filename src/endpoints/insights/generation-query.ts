@@ -16,12 +16,6 @@ const cursorProblem = "must be the id of a generation, such as next_cursor of th
 const offsetMax = 10_000;
 const offsetProblem = `must be an integer from 0 to ${offsetMax}; use cursor to go further`;
 const cursorField = z.string().regex(/^gen_[0-9a-f]{32}$/, cursorProblem);
-const pageFields = {
-  limit: wholeNumberField([1, generationsMax], limitProblem).default(generationsDefault),
-  cursor: cursorField.optional(),
-  after: cursorField.optional(),
-  offset: wholeNumberField([0, offsetMax], offsetProblem).default(0),
-};
 
 const valuesMax = 50;
 const charactersMax = 300;
@@ -58,57 +52,12 @@ const latencyProblem = "must be a number of milliseconds";
 /** The largest cost, in nano-USD, that columns of both databases can be compared with. */
 const costNanoMax = 2n ** 63n - 1_024n;
 
-const filterFields = {
-  model: valuesField.optional(),
-  requested_model: valuesField.optional(),
-  provider: valuesField.optional(),
-  key_id: valuesField.optional(),
-  user_id: valuesField.optional(),
-  team_id: valuesField.optional(),
-  surface: valuesField.optional(),
-  status: statusField.optional(),
-  error: valuesField.optional(),
-  app: textField.optional(),
-  session_id: textField.optional(),
-  preset_id: valuesField.optional(),
-  batch_id: valuesField.optional(),
-  streamed: truthField.optional(),
-  byok: truthField.optional(),
-  min_cost: z
-    .string()
-    .transform((text) => nanoFromUsd(text))
-    .refine((nano) => nano !== undefined && nano >= 0n && nano <= costNanoMax, costProblem)
-    .optional(),
-  min_latency: z.coerce
-    .number(latencyProblem)
-    .min(0, latencyProblem)
-    .max(Number.MAX_SAFE_INTEGER, latencyProblem)
-    // Whole milliseconds are stored, and Postgres compares them with no others.
-    .transform(Math.ceil)
-    .optional(),
-};
+const severalOf = (what: string) =>
+  valuesField.optional().describe(`${what}; separate several with commas.`);
 
-/** The conditions of a search, as they were requested. */
-export type GenerationFilterQuery = Omit<z.infer<typeof filteredSchema>, "from" | "to">;
-
-const filteredSchema = z.object({ ...range, ...filterFields });
-const listSchema = z.object({
-  ...range,
-  ...filterFields,
-  ...pageFields,
-  id: textField.optional(),
-  format: z.enum(["json", "csv"], "must be json or csv").default("json"),
-});
-
-const documentedRange = {
-  from: z.string().optional().describe("Beginning of the range, an ISO 8601 date or time."),
-  to: z.string().optional().describe("End of the range, exclusive. Default: now."),
-};
-
-const severalOf = (what: string): z.ZodOptional<z.ZodString> =>
-  z.string().optional().describe(`${what}; separate several with commas.`);
-
-const documentedFilter = {
+const filteredSchema = z.object({
+  from: range.from.describe("Beginning of the range, an ISO 8601 date or time."),
+  to: range.to.describe("End of the range, exclusive. Default: now."),
   model: severalOf("Model that served"),
   requested_model: severalOf("Requested model"),
   provider: severalOf("Provider that served or was tried last"),
@@ -116,51 +65,57 @@ const documentedFilter = {
   user_id: severalOf("Id of the person whose key made the request"),
   team_id: severalOf("Id of the team of the key that made the request"),
   surface: severalOf("Kind of inference, such as chat, messages or embeddings"),
-  status: severalOf("Outcome: completed, cut, cancelled, cached or failed"),
+  status: statusField
+    .optional()
+    .describe(
+      "Outcome: completed, cut, cancelled, cached or failed; separate several with commas.",
+    ),
   error: severalOf("Error code of a failed request, such as upstream_error"),
-  app: z.string().optional().describe("Name of the app, as sent in X-Title."),
-  session_id: z.string().optional().describe("Id of the session of the requests."),
+  app: textField.optional().describe("Name of the app, as sent in X-Title."),
+  session_id: textField.optional().describe("Id of the session of the requests."),
   preset_id: severalOf("Id of the preset that was requested as the model"),
   batch_id: severalOf("Id of the batch whose lines the requests were, in either form"),
-  streamed: z
-    .enum(["true", "false"])
-    .optional()
-    .describe("true: streams only. false: other answers only."),
-  byok: z
-    .enum(["true", "false"])
+  streamed: truthField.optional().describe("true: streams only. false: other answers only."),
+  byok: truthField
     .optional()
     .describe("true: paid with a provider key of the workspace. false: others."),
-  min_cost: z.string().optional().describe("Minimum cost in USD."),
-  min_latency: z.number().optional().describe("Minimum duration in milliseconds."),
-};
+  min_cost: z
+    .string()
+    .transform((text) => nanoFromUsd(text))
+    .refine((nano) => nano !== undefined && nano >= 0n && nano <= costNanoMax, costProblem)
+    .optional()
+    .describe("Minimum cost in USD."),
+  min_latency: z.coerce
+    .number(latencyProblem)
+    .min(0, latencyProblem)
+    .max(Number.MAX_SAFE_INTEGER, latencyProblem)
+    // Whole milliseconds are stored, and Postgres compares them with no others.
+    .transform(Math.ceil)
+    .optional()
+    .describe("Minimum duration in milliseconds."),
+});
 
-/** The query strings of searches, as documents show them. */
-export const generationQueries = {
-  figures: z.object({ ...documentedRange, ...documentedFilter }),
-  list: z.object({
-    ...documentedRange,
-    ...documentedFilter,
-    limit: z
-      .int()
-      .min(1)
-      .max(generationsMax)
-      .optional()
-      .describe("Number of requests on a page. Default 100."),
-    cursor: z.string().optional().describe("The `next_cursor` of the previous page."),
-    after: z.string().optional().describe("Another name of cursor."),
-    offset: z
-      .int()
-      .min(0)
-      .max(offsetMax)
-      .optional()
-      .describe("Number of requests to leave out, where no cursor is sent."),
-    id: z.string().optional().describe("A single request, by its generation, answer or trace id."),
-    format: z
-      .enum(["json", "csv"])
-      .optional()
-      .describe("csv streams every request of the range, up to 100,000."),
-  }),
-};
+/** The conditions of a search, as they were requested. */
+export type GenerationFilterQuery = Omit<z.infer<typeof filteredSchema>, "from" | "to">;
+
+const listSchema = filteredSchema.extend({
+  limit: wholeNumberField([1, generationsMax], limitProblem)
+    .default(generationsDefault)
+    .describe("Number of requests on a page."),
+  cursor: cursorField.optional().describe("The `next_cursor` of the previous page."),
+  after: cursorField.optional().describe("Another name of cursor."),
+  offset: wholeNumberField([0, offsetMax], offsetProblem)
+    .default(0)
+    .describe("Number of requests to leave out, where no cursor is sent."),
+  id: textField.optional().describe("A single request, by its generation, answer or trace id."),
+  format: z
+    .enum(["json", "csv"], "must be json or csv")
+    .default("json")
+    .describe("csv streams every request of the range, up to 100,000."),
+});
+
+/** The query strings of searches. */
+export const generationQueries = { figures: filteredSchema, list: listSchema };
 
 /**
  * Reads the query of `GET /analytics/generations`. Throws as above. A page is bounded, so its range

@@ -184,7 +184,7 @@ export async function healthHistoryOf(
 }
 
 const querySchema = z.object({
-  days: wholeNumberField([1, daysMost]).default(daysMost),
+  days: wholeNumberField([1, daysMost]).default(daysMost).describe("Number of days until today."),
 });
 
 export const healthHistory = defineEndpoint({
@@ -198,14 +198,7 @@ export const healthHistory = defineEndpoint({
   description:
     "Days are UTC days, oldest first. uptime is the share of attempts that the provider answered; null without requests. Incidents " +
     "are taken from the newest 1,000 status changes.",
-  query: z.object({
-    days: z
-      .int()
-      .min(1)
-      .max(daysMost)
-      .optional()
-      .describe("Number of days until today. Default 90."),
-  }),
+  query: querySchema,
   response: historySchema,
   encodeError: encodeContractError,
   async handle(context, deps: Pick<Dependencies, "insights" | "routeHistory" | "clock">) {

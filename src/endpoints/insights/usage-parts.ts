@@ -16,7 +16,10 @@ const divisions = { model: "model", provider: "provider", key: "key_id" } as con
 const divisionNames = ["model", "provider", "key"] as const;
 const divisionField = z.enum(divisionNames, `must be one of ${divisionNames.join(", ")}`);
 
-const querySchema = z.object({ ...range, group_by: divisionField.optional() });
+const querySchema = z.object({
+  ...range,
+  group_by: divisionField.optional().describe("Divides each part once more."),
+});
 
 /** Every part in the order in which it is listed; the requests themselves come last. */
 const partOrder: readonly string[] = [...inputParts, ...outputParts, ...countedParts, "request"];
@@ -85,11 +88,7 @@ export const usageParts = defineEndpoint({
     "their quantities are tokens, pictures, milliseconds, characters or calls. group_by divides each part by model, provider or " +
     "key. The newest 60,000 records of the range are " +
     "counted, and counted_from says where they begin.",
-  query: z.object({
-    from: z.string().optional(),
-    to: z.string().optional(),
-    group_by: z.enum(divisionNames).optional().describe("Divides each part once more."),
-  }),
+  query: querySchema,
   response: () =>
     z.object({
       object: z.literal("list"),
