@@ -6,7 +6,7 @@ import type { RequestContext } from "./define-endpoint.ts";
 import type { SecretHasher } from "../identity/keys/secret-hasher.ts";
 import { assert } from "../platform/kernel/assert.ts";
 import { dayMs, type Clock } from "../platform/kernel/clock.ts";
-import { GatewayError } from "../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../platform/kernel/errors.ts";
 import type { KeyVault } from "../platform/vault/key-vault.ts";
 import { actorOf } from "./audit/audit-log.ts";
 
@@ -282,13 +282,7 @@ function keyOf({ request: { headers } }: RequestContext): string | undefined {
   const key = headers.get(idempotencyHeader);
   if (key === null) return undefined;
   if (/^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) return key;
-  throw new GatewayError(
-    "bad_request",
-    `${idempotencyHeader}: must be 1 to 255 printable ASCII characters, such as a UUID.`,
-    {
-      param: idempotencyHeader,
-    },
-  );
+  throw badField(idempotencyHeader, "must be 1 to 255 printable ASCII characters, such as a UUID.");
 }
 
 function keptOf(answer: Answer): KeptAnswer {

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { brand } from "../platform/kernel/brand.ts";
 import { type Clock, hourMs, minuteMs } from "../platform/kernel/clock.ts";
-import { GatewayError } from "../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../platform/kernel/errors.ts";
 import { newId } from "../platform/kernel/ids.ts";
 import { countText } from "../platform/kernel/count-text.ts";
 import { usdText } from "../platform/kernel/money.ts";
@@ -41,9 +41,6 @@ const leasedMs = 2 * minuteMs;
 /** Notices that are sent at once. */
 const noticesAtOnce = 50;
 
-const wrong = (param: string, problem: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${problem}`, { param });
-
 /** Notifies people and webhooks of the end of batches, and of their pauses, once each. */
 export class BatchWatchers {
   constructor(private readonly parts: WatcherParts) {}
@@ -62,10 +59,12 @@ export class BatchWatchers {
       );
     const known = emails.length === 0 ? [] : await emailsOf(workspaceId);
     if (!emails.every((email) => known.includes(email)))
-      throw wrong("notify.emails", "must be addresses of people in this workspace");
+      throw badField("notify.emails", "must be addresses of people in this workspace");
     if (webhookUrl === null) return;
     await webhooks.check(webhookUrl).catch((error: unknown) => {
-      throw error instanceof UnsafeTargetError ? wrong("notify.webhook_url", error.message) : error;
+      throw error instanceof UnsafeTargetError
+        ? badField("notify.webhook_url", error.message)
+        : error;
     });
   }
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { dayMs, hourMs } from "../platform/kernel/clock.ts";
-import { GatewayError } from "../platform/kernel/errors.ts";
+import { badField } from "../platform/kernel/errors.ts";
 import type { StorageKind } from "../platform/storage/storage.ts";
 import {
   lowestIdAt,
@@ -331,11 +331,7 @@ export async function pageAtOffset(
   let left = offset;
   for (let reads = 0; left > 0; reads += 1) {
     if (reads === skippingReadsMax)
-      throw new GatewayError(
-        "bad_request",
-        "offset: reaches too far with these filters. Use cursor instead.",
-        { param: "offset" },
-      );
+      throw badField("offset", "reaches too far with these filters. Use cursor instead.");
     const { records, next } = await read({ after: place, limit: Math.min(left, skippedRows) });
     if (next === undefined) return { records: [], next };
     left -= records.length;

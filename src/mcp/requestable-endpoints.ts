@@ -1,6 +1,6 @@
 import { closestName } from "../platform/kernel/schema-problems.ts";
 import { shownPath } from "../http/endpoint.ts";
-import { GatewayError } from "../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../platform/kernel/errors.ts";
 import type { ToolEndpoint } from "./tool.ts";
 
 /**
@@ -50,10 +50,7 @@ export function findRequestable(
   endpoints: readonly ToolEndpoint[],
   { method, path }: { method: string; path: string },
 ): { endpoint: ToolEndpoint; params: Record<string, string> } {
-  if (/[?#]/.test(path))
-    throw new GatewayError("bad_request", "path: must have no query; put it into query.", {
-      param: "path",
-    });
+  if (/[?#]/.test(path)) throw badField("path", "must have no query; put it into query.");
   const plain = path.replace(/^\/(?:api\/)?v1(?=\/)/, "");
   const table = requestable(endpoints);
   const found = table

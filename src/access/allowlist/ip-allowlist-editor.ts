@@ -1,7 +1,7 @@
 import { isWithin, parseRange } from "../../platform/kernel/network/address-range.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { IpAllowlistStore } from "./ip-allowlist-store.ts";
@@ -54,12 +54,9 @@ export class IpAllowlistEditor {
   ): Promise<AllowedRange> {
     const range = parseRange(cidr);
     if (range === undefined) {
-      throw new GatewayError(
-        "bad_request",
-        `cidr: must be an address or a range such as 203.0.113.0/24 or 2001:db8::/32, not ${cidr}.`,
-        {
-          param: "cidr",
-        },
+      throw badField(
+        "cidr",
+        `must be an address or a range such as 203.0.113.0/24 or 2001:db8::/32, not ${cidr}.`,
       );
     }
     return this.mutex.run(change.workspaceId, async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { Mailer } from "../../platform/notify/mailer.ts";
@@ -50,9 +50,6 @@ interface EditorOptions {
 
 const noBudget = (): GatewayError =>
   new GatewayError("not_found", "There is no budget with this id. GET /budgets lists them.");
-const wrong = (param: string, problem: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${problem}`, { param });
-
 /** Creates, changes and deletes budgets, one change of a workspace at a time. */
 export class BudgetEditor {
   private readonly mutex = new KeyedMutex();
@@ -178,7 +175,7 @@ export class BudgetEditor {
     { scope, subject }: BudgetFields,
   ): Promise<void> {
     if ((scope === "workspace") !== (subject === null)) {
-      throw wrong(
+      throw badField(
         "subject",
         scope === "workspace"
           ? "must be left out for the workspace"
@@ -186,12 +183,12 @@ export class BudgetEditor {
       );
     }
     if (subject === eachSubject && !isSenderScope(scope))
-      throw wrong("subject", "may be * for customers and tags alone");
+      throw badField("subject", "may be * for customers and tags alone");
     if (
       (scope === "team" || scope === "key" || scope === "user") &&
       !(await this.options.knows(workspaceId, { scope, id: subject ?? "" }))
     ) {
-      throw wrong("subject", `is no ${scope} of this workspace`);
+      throw badField("subject", `is no ${scope} of this workspace`);
     }
   }
 
@@ -211,11 +208,11 @@ export class BudgetEditor {
       }
       const known = new Set(await emailsOf(workspaceId));
       if (!emails.every((email) => known.has(email)))
-        throw wrong("emails", "must be addresses of people in this workspace");
+        throw badField("emails", "must be addresses of people in this workspace");
     }
     if (webhookUrl === null) return;
     await webhooks.check(webhookUrl).catch((error: unknown) => {
-      throw error instanceof UnsafeTargetError ? wrong("webhook_url", error.message) : error;
+      throw error instanceof UnsafeTargetError ? badField("webhook_url", error.message) : error;
     });
   }
 }

@@ -4,7 +4,7 @@ import type { PeopleTables } from "../../identity/people/people-tables.ts";
 import type { Referrer, SignUpReferrals } from "../../identity/people/sign-up.ts";
 import { UserStore } from "../../identity/people/user-store.ts";
 import { dayMs, minuteMs, type Clock } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import type { Grants } from "../credits/grants.ts";
 import {
   dueAtOnceMax,
@@ -39,8 +39,7 @@ interface ReferralOptions {
 /** Days after signing up in which a user may still enter a referral code. */
 const newcomerDays = 7;
 
-const refused = (message: string): GatewayError =>
-  new GatewayError("bad_request", `referral_code: ${message}`, { param: "referral_code" });
+const refused = (message: string): GatewayError => badField("referral_code", message);
 
 /** Grants referral credits to both sides exactly once, as grants of the ledger. */
 export class Referrals implements SignUpReferrals {

@@ -16,7 +16,7 @@ import {
 import { maskSecret, newSecret, type SecretHasher } from "../../identity/keys/secret-hasher.ts";
 import { brand } from "../../platform/kernel/brand.ts";
 import { dayMs, type Clock } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import { usdFromNano, usdText } from "../../platform/kernel/money.ts";
@@ -67,9 +67,6 @@ interface RunEditorOptions {
   /** Called with a run that was changed, so that other gateways read it again. */
   onChange(run: Run): void;
 }
-
-const wrong = (param: string, problem: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${problem}`, { param });
 
 const noRun = (): GatewayError =>
   new GatewayError("not_found", "There is no run with this id. GET /runs lists them.");
@@ -429,12 +426,12 @@ const changedMeanwhile = (): GatewayError =>
 function limitOf({ runLimitNano }: RunOwner, { limitNano }: NewRun): bigint {
   const limit = limitNano ?? runLimitNano ?? undefined;
   if (limit === undefined)
-    throw wrong(
+    throw badField(
       "limit",
       "is required to open a run, as in `name; limit=0.05`: this key has no run_limit",
     );
   if (runLimitNano !== null && limit > runLimitNano)
-    throw wrong(
+    throw badField(
       "limit",
       `must stay within the run_limit of this key: ${usdFromNano(runLimitNano)} USD`,
     );
@@ -443,9 +440,12 @@ function limitOf({ runLimitNano }: RunOwner, { limitNano }: NewRun): bigint {
 
 function assertWithin(owner: RunOwner, { maxRequests, maxDepth }: NewRun): void {
   if (owner.maxRequests !== null && maxRequests !== null && maxRequests > owner.maxRequests)
-    throw wrong("max_requests", `must stay within that of the run around it: ${owner.maxRequests}`);
+    throw badField(
+      "max_requests",
+      `must stay within that of the run around it: ${owner.maxRequests}`,
+    );
   if (owner.depth > 0 && maxDepth !== undefined && maxDepth > owner.maxDepth)
-    throw wrong("max_depth", `must stay within that of the run around it: ${owner.maxDepth}`);
+    throw badField("max_depth", `must stay within that of the run around it: ${owner.maxDepth}`);
 }
 
 function refusal(outcome: AllocationOutcome & { ok: false }, amountNano: bigint): GatewayError {

@@ -8,7 +8,7 @@ import {
 } from "../../identity/people/sign-in/password-bounds.ts";
 import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 
 /** The largest body, in bytes, of a route of the account plane. */
 export const accountBodyBytesMax = 256 * 1024;
@@ -69,9 +69,7 @@ export const momentMs = (moment: string | null | undefined): number | null =>
 export function expiryMs(moment: string | null | undefined, nowMs: number): number | null {
   const atMs = momentMs(moment);
   if (atMs === null || atMs > nowMs) return atMs;
-  throw new GatewayError("bad_request", "expires_at: must be in the future.", {
-    param: "expires_at",
-  });
+  throw badField("expires_at", "must be in the future.");
 }
 
 /**
@@ -81,7 +79,7 @@ export function expiryMs(moment: string | null | undefined, nowMs: number): numb
 export function truthIn(query: URLSearchParams, param: string): boolean {
   const text = query.get(param) ?? "false";
   if (text === "true" || text === "false") return text === "true";
-  throw new GatewayError("bad_request", `${param}: must be true or false.`, { param });
+  throw badField(param, "must be true or false.");
 }
 
 /** The header of answers that contain a secret. */

@@ -7,7 +7,7 @@ import { aliasesMax } from "../../identity/workspaces/alias-editor.ts";
 import { modelsOfAlias } from "../../inference/routing/model-aliases.ts";
 import { findModel, splitShortcuts } from "../../inference/routing/resolve-models.ts";
 import { aliasNameSchema, aliasTargetSchema } from "../../platform/config/alias-settings.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import type { AliasTarget } from "../../platform/kernel/models/model-alias.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
@@ -94,9 +94,7 @@ function checkTarget(
     const why = named?.has(base.toLowerCase())
       ? "is a name itself; send the models that it means"
       : "is not in the catalog; GET /models lists what is";
-    throw new GatewayError("bad_request", `target: ${JSON.stringify(id)} ${why}.`, {
-      param: "target",
-    });
+    throw badField("target", `${JSON.stringify(id)} ${why}.`);
   }
 }
 

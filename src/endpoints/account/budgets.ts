@@ -14,7 +14,7 @@ import {
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Answer } from "../../http/reply.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
 import { isTimeZone } from "../../platform/kernel/time/zoned-days.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
@@ -129,9 +129,7 @@ export function periodOf({
   time_zone: zone,
 }: Pick<z.infer<typeof newBudgetSchema>, "period" | "reset_day" | "time_zone">): BudgetPeriod {
   if (period === "total" && typeof zone === "string")
-    throw new GatewayError("bad_request", "time_zone: is for budgets that start again", {
-      param: "time_zone",
-    });
+    throw badField("time_zone", "is for budgets that start again");
   const problem =
     typeof day !== "number" || day === 1 || period === "monthly"
       ? undefined
@@ -140,8 +138,7 @@ export function periodOf({
         : day > 7
           ? "must be from 1 (Monday) to 7 for weekly budgets"
           : undefined;
-  if (problem !== undefined)
-    throw new GatewayError("bad_request", `reset_day: ${problem}`, { param: "reset_day" });
+  if (problem !== undefined) throw badField("reset_day", problem);
   return periodFrom(period, day ?? 1);
 }
 

@@ -6,7 +6,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import type { Provider } from "../../inference/catalog/model.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText } from "./account-fields.ts";
@@ -190,12 +190,9 @@ const referenceOf = (context: RequestContext<unknown, AccountCaller>): ProviderK
 export function providerOf({ inference }: Pick<Dependencies, "inference">, id: string): Provider {
   const provider = inference.catalog().providers.get(id.toLowerCase());
   if (provider !== undefined) return provider;
-  throw new GatewayError(
-    "bad_request",
-    `provider_id: there is no provider ${JSON.stringify(id)}. GET /providers lists them.`,
-    {
-      param: "provider_id",
-    },
+  throw badField(
+    "provider_id",
+    `there is no provider ${JSON.stringify(id)}. GET /providers lists them.`,
   );
 }
 

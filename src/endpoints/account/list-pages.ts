@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { lazily } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, type GatewayError } from "../../platform/kernel/errors.ts";
 
 /** The parameters of paged lists. */
 export const pageParameters = {
@@ -69,9 +69,7 @@ export function entryLimit(query: URLSearchParams): number {
   const { usual, most } = entryPage;
   const limit = Number(query.get("limit") ?? usual);
   if (Number.isInteger(limit) && limit >= 1 && limit <= most) return limit;
-  throw new GatewayError("bad_request", `limit: must be a whole number from 1 to ${most}.`, {
-    param: "limit",
-  });
+  throw badField("limit", `must be a whole number from 1 to ${most}.`);
 }
 
 interface PageQuery {
@@ -87,11 +85,7 @@ interface Page<Row> {
 
 /** Returns the refusal of a cursor that belongs to no entry of a list. */
 export const unknownCursor = (): GatewayError =>
-  new GatewayError(
-    "bad_request",
-    "cursor: names no entry of this list. Leave it out for the first page.",
-    { param: "cursor" },
-  );
+  badField("cursor", "names no entry of this list. Leave it out for the first page.");
 
 type Rank = number | string;
 

@@ -4,7 +4,7 @@ import type { StandingGrant } from "../../billing/credits/grant-store.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { newId } from "../../platform/kernel/ids.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { accountBodyBytesMax, plainText } from "../account/account-fields.ts";
@@ -85,9 +85,7 @@ async function receiverOf(
   { userEditor, directory }: Pick<Dependencies, "directory" | "userEditor">,
 ): Promise<string> {
   if ((workspaceId === undefined) === (userId === undefined)) {
-    throw new GatewayError("bad_request", "workspace_id: is required, or user_id in its place.", {
-      param: "workspace_id",
-    });
+    throw badField("workspace_id", "is required, or user_id in its place.");
   }
   const id = workspaceId ?? (await userEditor.find(userId ?? "")).workspaceId;
   if (id !== null && directory.workspace(id) !== undefined) return id;
@@ -121,17 +119,12 @@ export const grantCredits = defineEndpoint({
     const { amount, bucket = "monthly", kind = "admin" } = context.body;
     const { description = null, idempotency_key: key } = context.body;
     if (kind === "referral" && bucket === "topup") {
-      throw new GatewayError("bad_request", "bucket: credits for a referral are monthly ones.", {
-        param: "bucket",
-      });
+      throw badField("bucket", "credits for a referral are monthly ones.");
     }
     const workspaceId = await receiverOf(context.body, deps);
     context.changedIn = workspaceId;
     const amountNano = nanoFromUsd(amount) ?? 0n;
-    if (amountNano <= 0n)
-      throw new GatewayError("bad_request", "amount: must be at least a nano-dollar.", {
-        param: "amount",
-      });
+    if (amountNano <= 0n) throw badField("amount", "must be at least a nano-dollar.");
     const transferId = transferIdOf(key, clock.nowMs());
     const outcome = await grants.give({
       transferId,

@@ -13,7 +13,7 @@ import {
   revokedKinds,
   type MadeKeyParts,
 } from "../../identity/workspaces/revoke-credentials.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import {
   madeKeyObjects,
   madeKeySchema,
@@ -205,9 +205,7 @@ async function revokeInOrganizations(
 /** Throws `bad_request` where keys are to be revoked without blocking their person. */
 function assertBlocks({ blocked, revoke_keys: which }: z.infer<typeof changeSchema>): void {
   if (which === undefined || blocked === true) return;
-  throw new GatewayError("bad_request", "revoke_keys: goes with blocked: true only.", {
-    param: "revoke_keys",
-  });
+  throw badField("revoke_keys", "goes with blocked: true only.");
 }
 
 /** Blocks or unblocks a user, or makes them an operator or not. */

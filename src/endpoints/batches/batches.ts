@@ -5,12 +5,12 @@ import type { Batch } from "../../batches/batch.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { KnownCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
 import { hourMs } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { accountBodyBytesMax, workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { fileIdOf, noFile } from "../files/file-dialect.ts";
 import { batchInputBytesMax, fileAccess } from "../files/files.ts";
-import { badField, integerField, refuseRetention, expirySchema } from "../files/receive-form.ts";
+import { integerField, refuseRetention, expirySchema } from "../files/receive-form.ts";
 import { batchIdOf, batchOf, batchSchema, noBatch, openaiBatch } from "./batch-objects.ts";
 
 /** The endpoints that lines may name: those that answer whole. */

@@ -1,3 +1,4 @@
+import { badField } from "../../platform/kernel/errors.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
 import { linesMax } from "../../batches/input-reader.ts";
 import type { StoredObject } from "../../files/object-store.ts";
@@ -9,7 +10,6 @@ import { ListEntries } from "../../http/uploads/list-entries.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import { quotaExceeded } from "../files/file-dialect.ts";
-import { badField } from "../files/receive-form.ts";
 
 /** The most bytes of a body, of one of its requests, and of what stands beside them. */
 export const requestsBytesMax = 256 * 1024 * 1024;

@@ -11,7 +11,7 @@ import {
 import type { CatalogModel } from "../../inference/catalog/model.ts";
 import { strictestCap } from "../../inference/catalog/model-object.ts";
 import { namedModel, namedModels } from "../../inference/routing/resolve-models.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { presetObject, presetObjectSchema } from "../account/presets.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
@@ -403,9 +403,7 @@ function pageSizeOf(query: URLSearchParams): number {
   if (text === null) return pageSizeDefault;
   const size = Number(text);
   if (Number.isInteger(size) && size >= 1 && size <= pageSizeMax) return size;
-  throw new GatewayError("bad_request", `limit: must be an integer from 1 to ${pageSizeMax}.`, {
-    param: "limit",
-  });
+  throw badField("limit", `must be an integer from 1 to ${pageSizeMax}.`);
 }
 
 /**

@@ -11,7 +11,7 @@ import { readCallbackUrl } from "../../consent/oauth-clients.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { NewLlmKey } from "../../identity/keys/llm-key-editor.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import {
   accountBodyBytesMax,
   atMost,
@@ -67,9 +67,7 @@ const appIdOf = (url: URL): number =>
 function callbackOf(text: string): URL {
   const read = readCallbackUrl(text);
   if ("url" in read) return read.url;
-  throw new GatewayError("bad_request", `callback_url: ${read.problem}.`, {
-    param: "callback_url",
-  });
+  throw badField("callback_url", `${read.problem}.`);
 }
 
 const tooManyCodes = (): GatewayError =>

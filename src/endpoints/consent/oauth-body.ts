@@ -3,7 +3,7 @@ import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeOauthError } from "../../http/error-envelope.ts";
 import { parseJsonObject, readBodyText } from "../../http/bodies/read-body.ts";
 import type { RequestContext } from "../../access/define-endpoint.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { accountBodyBytesMax, neverCached } from "../account/account-fields.ts";
 
 /** The `grant_type` of the device flow (RFC 8628, section 3.4). */
@@ -28,8 +28,7 @@ function formFields(text: string): Record<string, string> {
   const form = new URLSearchParams(text);
   const fields = new Map<string, string>();
   for (const [name, value] of form) {
-    if (fields.has(name) && !repeatable.has(name))
-      throw new GatewayError("bad_request", `${name}: is sent twice.`, { param: name });
+    if (fields.has(name) && !repeatable.has(name)) throw badField(name, "is sent twice.");
     fields.set(name, value);
   }
   return Object.fromEntries(fields);

@@ -6,7 +6,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeOauthError } from "../../http/error-envelope.ts";
 import { hourMs } from "../../platform/kernel/clock.ts";
-import { GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { namesAccount } from "./device-code.ts";
 import { deviceGrant, oauthRoute, readOauthBody } from "./oauth-body.ts";
@@ -64,7 +64,7 @@ const responseSchema = lazily(() =>
 );
 
 const missing = (field: string): GatewayError =>
-  new GatewayError("bad_request", `${field}: is required for this grant_type.`, { param: field });
+  badField(field, "is required for this grant_type.");
 
 /** The messages for the outcomes of a poll. */
 const pollWords = {

@@ -6,7 +6,7 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { brandHeader } from "../../platform/kernel/brand.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { sumSixDecimals, usdFromNano, usdSixDecimals } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { neverCached, workspaceOf } from "../account/account-fields.ts";
@@ -136,11 +136,7 @@ function cursorIn(query: URLSearchParams): StatementCursor | undefined {
     /^(\d{1,15}) (-?\d{1,19}) ([\w-]{1,200})$/.exec(Buffer.from(text, "base64url").toString()) ??
     [];
   if (atMs === undefined || balanceNano === undefined || id === undefined) {
-    throw new GatewayError(
-      "bad_request",
-      "cursor: is none of this list. Leave it out for the newest entries.",
-      { param: "cursor" },
-    );
+    throw badField("cursor", "is none of this list. Leave it out for the newest entries.");
   }
   return { atMs: Number(atMs), balanceNano: BigInt(balanceNano), id };
 }
@@ -151,10 +147,9 @@ const offsetMax = 10_000;
 function offsetIn(query: URLSearchParams): number {
   const offset = Number(query.get("offset") || "0");
   if (Number.isInteger(offset) && offset >= 0 && offset <= offsetMax) return offset;
-  throw new GatewayError(
-    "bad_request",
-    `offset: must be a whole number from 0 to ${offsetMax}. Use cursor to go further.`,
-    { param: "offset" },
+  throw badField(
+    "offset",
+    `must be a whole number from 0 to ${offsetMax}. Use cursor to go further.`,
   );
 }
 

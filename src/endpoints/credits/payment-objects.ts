@@ -12,7 +12,7 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller } from "../../identity/keys/caller.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { AutomaticTopUp } from "../../billing/payments/automatic-store.ts";
 
@@ -42,7 +42,7 @@ export const usdField = z
 export function centsOf(usd: number, param: string): number {
   const cents = centsFromUsd(usd);
   if (cents !== undefined) return cents;
-  throw new GatewayError("bad_request", `${param}: must be whole cents.`, { param });
+  throw badField(param, "must be whole cents.");
 }
 
 /** Returns the cents of credits, within what may be bought at once. Throws `bad_request`. */
@@ -53,9 +53,7 @@ export function creditCentsOf(
   const cents = centsOf(usd, "amount");
   if (cents >= creditCentsMin && cents <= creditCentsMax) return cents;
   const [least, most] = [creditCentsMin, creditCentsMax].map(usdFromCents);
-  throw new GatewayError("bad_request", `amount: must be from ${least} to ${most} USD.`, {
-    param: "amount",
-  });
+  throw badField("amount", `must be from ${least} to ${most} USD.`);
 }
 
 /** Returns the buyer, as the invoice names them. */

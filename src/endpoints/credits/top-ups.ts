@@ -4,7 +4,7 @@ import { quoteOf } from "../../billing/payments/cents.ts";
 import { readBodyText } from "../../http/bodies/read-body.ts";
 import { creatorIdOf } from "../../identity/keys/caller.ts";
 import { messagePage } from "../../pages/message-page.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { pageResponse } from "../pages/page-response.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
@@ -47,10 +47,7 @@ export const quoteTopUp = defineEndpoint({
     const payments = paymentsOf(deps);
     const text = context.query.get("amount") ?? "";
     const amount = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
-    if (Number.isNaN(amount))
-      throw new GatewayError("bad_request", "amount: is required: USD as a number.", {
-        param: "amount",
-      });
+    if (Number.isNaN(amount)) throw badField("amount", "is required: USD as a number.");
     return context.json(
       quoteAnswer(quoteOf(creditCentsOf(amount, payments), payments.settings.fee)),
     );
@@ -79,9 +76,7 @@ export const createTopUp = defineEndpoint({
     const creditCents = creditCentsOf(amount, payments);
     const publicUrl = deps.publicUrl();
     if (wanted !== undefined && new URL(wanted).origin !== new URL(publicUrl).origin) {
-      throw new GatewayError("bad_request", "return_url: must be an address of this service.", {
-        param: "return_url",
-      });
+      throw badField("return_url", "must be an address of this service.");
     }
     const { order, url } = await askingStripe(
       payments.checkouts.open({

@@ -9,7 +9,7 @@ import {
 import { billedOf, planPeriod, type CustomerPlan } from "../../billing/customers/customer.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { csvHeaders, csvLine } from "../insights/csv.ts";
@@ -40,12 +40,8 @@ function daysOf(
   const month = periodAt("monthly", nowMs);
   const fromDay = from === undefined ? month.startMs / dayMs : dayOf(from);
   const toDay = to === undefined ? Math.max(month.endMs / dayMs, fromDay + 1) : dayOf(to);
-  if (toDay <= fromDay)
-    throw new GatewayError("bad_request", "to: must be a later day than from.", { param: "to" });
-  if (toDay - fromDay > daysMax)
-    throw new GatewayError("bad_request", `from: at most ${daysMax} days before to.`, {
-      param: "from",
-    });
+  if (toDay <= fromDay) throw badField("to", "must be a later day than from.");
+  if (toDay - fromDay > daysMax) throw badField("from", `at most ${daysMax} days before to.`);
   return { fromDay, toDay };
 }
 

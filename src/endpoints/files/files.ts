@@ -4,7 +4,7 @@ import { filePurposes, type FilePurpose, type FileRecord } from "../../files/fil
 import { lazily } from "../../http/endpoint.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { contentResponse, rangeAnswers } from "./content-response.ts";
@@ -19,13 +19,7 @@ import {
   openaiFile,
   quotaExceeded,
 } from "./file-dialect.ts";
-import {
-  badField,
-  integerField,
-  type ReceivedForm,
-  receiveForm,
-  refuseRetention,
-} from "./receive-form.ts";
+import { integerField, type ReceivedForm, receiveForm, refuseRetention } from "./receive-form.ts";
 
 /** The most bytes of a file, and of the input of a batch (OpenAI and Anthropic: the same). */
 const fileBytesMax = 512 * 1024 * 1024;

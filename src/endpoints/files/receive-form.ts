@@ -5,7 +5,7 @@ import type { Files } from "../../files/open-files.ts";
 import type { StoredObject } from "../../files/object-store.ts";
 import { boundaryOf, fieldText, formParts } from "../../http/uploads/multipart.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { quotaExceeded } from "./file-dialect.ts";
@@ -108,10 +108,6 @@ export const expirySchema = z.object({
   anchor: z.literal("created_at"),
   seconds: z.int().min(3_600).max(2_592_000),
 });
-
-/** Throws for a field of a form that is not what it has to be. */
-export const badField = (param: string, message: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${message}`, { param });
 
 /** Returns a field's integer within bounds; undefined where it is absent. */
 export function integerField(

@@ -5,13 +5,13 @@ import type { Completion, Upload } from "../../files/upload-store.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { lazily } from "../../http/endpoint.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId } from "../../platform/kernel/ids.ts";
 import { accountBodyBytesMax, workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { cleanFilename, mimeTypeOf, openaiFile, quotaExceeded } from "./file-dialect.ts";
 import { batchInputBytesMax, fileAccess } from "./files.ts";
-import { badField, receiveForm, refuseRetention, expirySchema } from "./receive-form.ts";
+import { receiveForm, refuseRetention, expirySchema } from "./receive-form.ts";
 
 /** The most bytes of a part, and of a whole upload (OpenAI). */
 const partBytesMax = 64 * 1024 * 1024;

@@ -8,7 +8,7 @@ import {
 import { usageGroups, type UsageGroup, type UsageLine } from "../../insights/usage/usage-store.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import { isTimeZone, startOfZonedDay, zonedDayOf } from "../../platform/kernel/time/zoned-days.ts";
 
@@ -205,12 +205,9 @@ export function rangeOf(
 ): TimeRange {
   const toMs = given.to ?? Math.max(nowMs, (given.from ?? 0) + 1);
   const fromMs = given.from ?? Math.max(0, toMs - daysDefault * dayMs);
-  if (fromMs >= toMs)
-    throw new GatewayError("bad_request", "from: must be before to.", { param: "from" });
+  if (fromMs >= toMs) throw badField("from", "must be before to.");
   if (toMs - fromMs > daysMax * dayMs) {
-    throw new GatewayError("bad_request", `from: must be at most ${daysMax} days before to.`, {
-      param: "from",
-    });
+    throw badField("from", `must be at most ${daysMax} days before to.`);
   }
   return { fromMs, toMs };
 }

@@ -5,7 +5,7 @@ import type { AnswerOf } from "../../http/endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
 import { generationIdOf, timeOfId } from "../../insights/generation-record.ts";
 import type { Content } from "../../insights/archive/content-insert.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { answerTexts } from "./answer-texts.ts";
@@ -80,10 +80,7 @@ export const generationContent = defineEndpoint({
   async handle(context, { insights, security }: Pick<Dependencies, "insights" | "security">) {
     const { caller } = context;
     const id = context.query.get("id") ?? "";
-    if (id === "")
-      throw new GatewayError("bad_request", "id: is required. Send the id of a response.", {
-        param: "id",
-      });
+    if (id === "") throw badField("id", "is required. Send the id of a response.");
     const workspaceId = workspaceOf(context).id;
     const sinceMs = security.privacy.of(workspaceId).contentsSinceMs;
     const generationId = generationIdOf(id);

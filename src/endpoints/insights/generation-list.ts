@@ -7,7 +7,7 @@ import {
   type GenerationRange,
   pageAtOffset,
 } from "../../insights/generation-search.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, type GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import { listSchema } from "../account/list-pages.ts";
@@ -119,9 +119,7 @@ export const generationAnalytics = defineEndpoint({
 });
 
 const noTableOffset = (): GatewayError =>
-  new GatewayError("bad_request", "offset: format=csv has none. Use cursor or a range instead.", {
-    param: "offset",
-  });
+  badField("offset", "format=csv has none. Use cursor or a range instead.");
 
 function single(
   context: RequestContext<undefined, KnownCaller>,

@@ -5,7 +5,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Answer } from "../../http/reply.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
 import { brand } from "../../platform/kernel/brand.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
@@ -198,12 +198,7 @@ async function answer(
   deps: Pick<Dependencies, "generations" | "responses">,
   id: string,
 ): Promise<Answer> {
-  if (id === "")
-    throw new GatewayError(
-      "bad_request",
-      "id: is required. Send the id of a response or its trace id.",
-      { param: "id" },
-    );
+  if (id === "") throw badField("id", "is required. Send the id of a response or its trace id.");
   const record = await generationOf(deps, { workspaceId: workspaceOf(context).id, id });
   if (record === undefined)
     throw new GatewayError("not_found", `There is no generation ${id} in this workspace.`);

@@ -7,7 +7,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Answer } from "../../http/reply.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import type { AccountCaller, KnownCaller } from "../../identity/keys/caller.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -201,11 +201,7 @@ export function assertWithin(
 /** Throws `bad_request` where a child key is to belong to another team than its parent. */
 export function assertTeamOfParent({ team_id: teamId }: NewKeyBody, parent: LlmKey): void {
   if (teamId === undefined || teamId === (parent.teamId ?? null)) return;
-  throw new GatewayError(
-    "bad_request",
-    "team_id: a child key belongs to the team of its parent. Leave it out.",
-    { param: "team_id" },
-  );
+  throw badField("team_id", "a child key belongs to the team of its parent. Leave it out.");
 }
 
 /** Throws `conflict` where a key has created as many as it may. */

@@ -3,7 +3,7 @@ import { scopesHeld } from "../../identity/keys/caller.ts";
 import type { SessionCaller } from "../../identity/people/sign-in/sessions.ts";
 import type { LlmKey } from "../../identity/keys/llm-key-store.ts";
 import { coversScope, type Scope } from "../../identity/keys/scopes.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 
 /** The scope that changes teams, and moves keys between them: else a key could leave its budget. */
@@ -40,11 +40,7 @@ export function assertMayMove(
   teamIdOf(teamId, caller, deps);
   if (teamId === (key.teamId ?? null)) return;
   if (key.parentKeyId !== undefined)
-    throw new GatewayError(
-      "bad_request",
-      "team_id: a child key belongs to the team of its parent. Move that one.",
-      { param: "team_id" },
-    );
+    throw badField("team_id", "a child key belongs to the team of its parent. Move that one.");
   if (coversScope(scopesHeld(caller), teamScope)) return;
   throw new GatewayError(
     "insufficient_scope",

@@ -10,7 +10,7 @@ import {
 } from "../../identity/keys/llm-key-store.ts";
 import type { Workspace } from "../../identity/workspaces/workspace-store.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { expiryMs, momentField, nameField } from "../account/account-fields.ts";
@@ -93,11 +93,7 @@ function noSuchEndpoint(
   const param = `allowed_endpoints[${index}]`;
   const closest = paths.closest(entry);
   const hint = closest === undefined ? "the list of paths is at /docs" : `did you mean ${closest}?`;
-  throw new GatewayError(
-    "bad_request",
-    `${param}: there is no endpoint ${entry.slice(0, 200)}; ${hint}`,
-    { param },
-  );
+  throw badField(param, `there is no endpoint ${entry.slice(0, 200)}; ${hint}`);
 }
 
 /** Whether a key has an operator's rights. */

@@ -18,7 +18,7 @@ import {
   usesOauth,
 } from "../../mcp/gateway/upstream-server.ts";
 import { isoOrNull } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { accountBodyBytesMax, plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -381,10 +381,9 @@ function changedAuth(
     target.transport === "streamable_http" &&
     new URL(url).origin !== new URL(target.url).origin;
   if (isMoved && auth.type !== "none")
-    throw new GatewayError(
-      "bad_request",
-      "auth: is required with a url at another host, since the stored headers are for the old one",
-      { param: "auth" },
+    throw badField(
+      "auth",
+      "is required with a url at another host, since the stored headers are for the old one",
     );
   return auth;
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 
 /** Matches the keys in brackets behind a field's name, such as `[type]` or `[]`. */
 const bracketKey = /\[([^[\]]*)\]/g;
@@ -17,8 +17,7 @@ function nestedFields(fields: readonly (readonly [string, string])[]): Record<st
     const base = open > 0 ? name.slice(0, open) : name;
     const keys =
       open > 0 ? [...name.slice(open).matchAll(bracketKey)].map(([, key]) => key ?? "") : [];
-    if (keys.length > depthMax)
-      throw new GatewayError("bad_request", `${name}: is nested too deeply.`, { param: name });
+    if (keys.length > depthMax) throw badField(name, "is nested too deeply.");
     body.set(base, merged(body.get(base), { keys, value }));
   }
   return Object.fromEntries(body);

@@ -2,10 +2,9 @@ import type { RequestContext } from "../../access/define-endpoint.ts";
 import type { Files } from "../../files/open-files.ts";
 import type { KnownCaller } from "../../identity/keys/caller.ts";
 import type { Upload } from "../../inference/surfaces/media/uploads.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import { fileIdOf, noFile } from "../files/file-dialect.ts";
-import { badField } from "../files/receive-form.ts";
 
 /** Members that name files of the workspace, with the field of a form that each stands in for. */
 const fields: Readonly<Record<string, string>> = {

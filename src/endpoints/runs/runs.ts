@@ -6,7 +6,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import type { AccountCaller, LlmKeyCaller } from "../../identity/keys/caller.ts";
 import type { KeyConnection } from "../../identity/keys/llm-key-store.ts";
 import type { Run } from "../../identity/keys/run.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { accountBodyBytesMax, nameField, neverCached } from "../account/account-fields.ts";
 import { cutPage, placeFields, unknownCursor } from "../account/list-pages.ts";
@@ -225,10 +225,9 @@ function assertWithinRunLimit(
   if (caller.kind !== "llm-key" && caller.kind !== "connection") return;
   const mostNano = directory.llmKeyById(ownerId)?.runLimitNano ?? null;
   if (mostNano === null || limitNano <= mostNano) return;
-  throw new GatewayError(
-    "bad_request",
-    `limit: must stay within the run_limit of the key that opened it: ${usdFromNano(mostNano)} USD`,
-    { param: "limit" },
+  throw badField(
+    "limit",
+    `must stay within the run_limit of the key that opened it: ${usdFromNano(mostNano)} USD`,
   );
 }
 

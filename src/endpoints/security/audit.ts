@@ -5,7 +5,7 @@ import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { EndpointPaths } from "../../http/endpoint-paths.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import { Reply } from "../../http/reply.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { checkBody } from "../../http/bodies/check-body.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { range } from "../insights/analytics-query.ts";
@@ -63,32 +63,26 @@ function idIn(
 ): string | undefined {
   const id = query.get(param) ?? undefined;
   if (id === undefined || pattern.test(id)) return id;
-  throw new GatewayError("bad_request", `${param}: is no id.`, { param });
+  throw badField(param, "is no id.");
 }
 
 function offsetIn(query: URLSearchParams): number {
   const text = query.get("offset") || "0";
   if (/^\d{1,7}$/.test(text)) return Number(text);
-  throw new GatewayError("bad_request", "offset: must be a whole number from 0 to 9999999.", {
-    param: "offset",
-  });
+  throw badField("offset", "must be a whole number from 0 to 9999999.");
 }
 
 /** Returns what an entry has to have, such as an action. Throws `bad_request`. */
 function textIn(query: URLSearchParams, param: string): string | undefined {
   const text = query.get(param) ?? undefined;
   if (text === undefined || (text !== "" && text.length <= textCharactersMax)) return text;
-  throw new GatewayError(
-    "bad_request",
-    `${param}: must have 1 to ${textCharactersMax} characters.`,
-    { param },
-  );
+  throw badField(param, `must have 1 to ${textCharactersMax} characters.`);
 }
 
 function formatIn(query: URLSearchParams): "json" | "csv" {
   const format = query.get("format") ?? "json";
   if (format === "json" || format === "csv") return format;
-  throw new GatewayError("bad_request", "format: must be json or csv.", { param: "format" });
+  throw badField("format", "must be json or csv.");
 }
 
 type AuditQuery = Omit<Parameters<Dependencies["security"]["auditStore"]["list"]>[0], "limit">;

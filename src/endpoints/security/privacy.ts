@@ -3,7 +3,7 @@ import { defineEndpoint } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import { encodeContractError } from "../../http/error-envelope.ts";
 import type { Privacy } from "../../identity/workspaces/privacy.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { accountBodyBytesMax, plainText, workspaceOf } from "../account/account-fields.ts";
 
@@ -65,11 +65,7 @@ export function privacyChanges(
     const id = idByName.get(name.trim().toLowerCase());
     if (id !== undefined) return id;
     const param = `blocked_providers[${index}]`;
-    throw new GatewayError(
-      "bad_request",
-      `${param}: there is no provider ${name}. GET /providers lists them.`,
-      { param },
-    );
+    throw badField(param, `there is no provider ${name}. GET /providers lists them.`);
   });
   return { ...zdr, blockedProviders: [...new Set(ids)].sort() };
 }

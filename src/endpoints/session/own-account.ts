@@ -4,7 +4,7 @@ import { revokeKeysMadeBy } from "../../identity/workspaces/revoke-credentials.t
 import type { ClosedWorkspace } from "../../identity/people/user-editor.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { usdSixDecimals } from "../../platform/kernel/money.ts";
 import { withdrawRightsOf } from "../keys/operator-rights.ts";
 import { endConnectionsOf } from "../consent/tell-connection.ts";
@@ -117,15 +117,12 @@ async function assertOwner(
       "Sign in again first: this needs a session that has just begun.",
     );
   }
-  if (password === undefined)
-    throw new GatewayError("bad_request", "password: is required.", { param: "password" });
+  if (password === undefined) throw badField("password", "is required.");
   const attempt = { ...attemptOf(context), email: user.email };
   await people.throttle.count(attempt);
   people.passwords.assertRoom();
   if (!(await people.passwords.verify({ password, hash }))) {
-    throw new GatewayError("bad_request", "password: is not that of this account.", {
-      param: "password",
-    });
+    throw badField("password", "is not that of this account.");
   }
   await people.throttle.succeeded(attempt);
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Budget, budgetPeriods } from "../../billing/budgets/budget.ts";
 import type { BudgetFields } from "../../billing/budgets/budget-editor.ts";
 import type { Team } from "../../identity/teams/team-store.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { budgetLimitField, budgetZoneField, limitNano, periodOf } from "../account/budgets.ts";
 import type { Dependencies } from "../dependencies.ts";
 
@@ -36,9 +36,7 @@ const movesPeriod = ({ period, reset_day: day, time_zone: zone }: Fields): boole
 export function assertBounded(fields: Fields): void {
   if (!movesPeriod(fields) || typeof fields.limit === "number") return;
   const param = fields.period === undefined ? "limit" : "period";
-  throw new GatewayError("bad_request", `${param}: a period needs a limit. Send limit as well.`, {
-    param,
-  });
+  throw badField(param, "a period needs a limit. Send limit as well.");
 }
 
 const budgetFields = (

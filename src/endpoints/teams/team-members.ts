@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineEndpoint } from "../../access/define-endpoint.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField } from "../../platform/kernel/errors.ts";
 import { emailField } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { teamMemberObject, teamMemberSchema } from "./team-object.ts";
@@ -37,9 +37,7 @@ export const addTeamMember = defineEndpoint({
   async handle(context, deps: Dependencies) {
     const { user_id: userId, email } = context.body;
     if ((userId === undefined) === (email === undefined))
-      throw new GatewayError("bad_request", "user_id: send either user_id or email.", {
-        param: "user_id",
-      });
+      throw badField("user_id", "send either user_id or email.");
     const team = await teamOfPath(context, deps);
     context.changed = team.id;
     const member = await deps.teamEditor.addMember(

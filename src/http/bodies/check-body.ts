@@ -5,7 +5,7 @@ import {
   problemIn,
   problemText,
 } from "../../platform/kernel/schema-problems.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 
 /** Returns the path of a field as callers write it, such as `messages[2].content`. */
 const fieldPath = (path: readonly PropertyKey[]): string =>
@@ -52,9 +52,7 @@ export function refuseUnknownFields(
   const known = Object.keys(schema.shape);
   const name = Object.keys(value).find((field) => !known.includes(field));
   if (name === undefined) return;
-  throw new GatewayError("bad_request", `${name}: ${unknownName(name, { known, kind: "field" })}`, {
-    param: name,
-  });
+  throw badField(name, `${unknownName(name, { known, kind: "field" })}`);
 }
 
 /** The parameter by which Azure's clients name a version, on every request. */
@@ -68,13 +66,9 @@ export function refuseUnknownParameters(schema: ZodType | undefined, query: URLS
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   for (const [name, value] of query) {
     if (known.includes(name) && value.includes("\0"))
-      throw new GatewayError("bad_request", `${name}: must not hold a zero byte`, { param: name });
+      throw badField(name, "must not hold a zero byte");
     if (known.includes(name) || name === versionParameter) continue;
-    throw new GatewayError(
-      "bad_request",
-      `${name}: ${unknownName(name, { known, kind: "parameter" })}`,
-      { param: name },
-    );
+    throw badField(name, `${unknownName(name, { known, kind: "parameter" })}`);
   }
 }
 

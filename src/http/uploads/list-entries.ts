@@ -1,4 +1,4 @@
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { isDeeperThan } from "../../platform/kernel/json/json-scanner.ts";
 import { StringEnds } from "../../platform/kernel/json/string-ends.ts";
 import { parseJsonObject, tooLarge } from "../bodies/read-body.ts";
@@ -173,8 +173,7 @@ export class ListEntries {
   private parsed(text: string): unknown {
     const { name, levelsMax } = this.bounds;
     const param = `${name}[${this.count}]`;
-    const wrong = (problem: string) =>
-      new GatewayError("bad_request", `${param}: ${problem}`, { param });
+    const wrong = (problem: string) => badField(param, problem);
     let value: unknown;
     try {
       value = JSON.parse(text);

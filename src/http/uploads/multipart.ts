@@ -1,4 +1,4 @@
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 
 /** The most bytes of a part's headers, and the most parts of a form. */
 const headerBytesMax = 16 * 1024;
@@ -63,10 +63,7 @@ export async function fieldText(
   let bytes = 0;
   for await (const piece of content) {
     bytes += piece.byteLength;
-    if (bytes > bytesMax)
-      throw new GatewayError("bad_request", `${name}: is longer than ${bytesMax} bytes.`, {
-        param: name,
-      });
+    if (bytes > bytesMax) throw badField(name, `is longer than ${bytesMax} bytes.`);
     pieces.push(Uint8Array.from(piece));
   }
   return Buffer.concat(pieces).toString("utf8");

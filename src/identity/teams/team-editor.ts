@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId } from "../../platform/kernel/ids.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { CredentialDirectory } from "../keys/credential-directory.ts";
@@ -127,10 +127,9 @@ export class TeamEditor {
         person.param === "email" ? each.email === person.value : each.id === person.value,
       );
       if (found === undefined)
-        throw new GatewayError(
-          "bad_request",
-          `${person.param}: is no person of this workspace. POST /organizations/{id}/invitations invites people.`,
-          { param: person.param },
+        throw badField(
+          person.param,
+          "is no person of this workspace. POST /organizations/{id}/invitations invites people.",
         );
       const members = await this.members(team);
       const isMember = members.some(({ userId }) => userId === found.id);

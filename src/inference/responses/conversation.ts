@@ -1,4 +1,4 @@
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import type { ResponseStore } from "./response-store.ts";
 import { hasEnded, outputItems, type ResponseItem } from "./stored-response.ts";
 import { isObject } from "../../platform/kernel/json/json-members.ts";
@@ -23,10 +23,9 @@ const notFound = (message: string, param: string): GatewayError =>
   new GatewayError("previous_response_not_found", message, { param });
 
 const tooLong = (limit: string): GatewayError =>
-  new GatewayError(
-    "bad_request",
-    `${previousField}: the conversation has more than ${limit}. Start a new one with what is still needed of it as input.`,
-    { param: previousField },
+  badField(
+    previousField,
+    `the conversation has more than ${limit}. Start a new one with what is still needed of it as input.`,
   );
 
 /**
@@ -106,9 +105,7 @@ export async function resolveReferences(
 }
 
 const tooMuchReferred = (param: string, limit: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: more than ${limit} are referred to. Refer to fewer.`, {
-    param,
-  });
+  badField(param, `more than ${limit} are referred to. Refer to fewer.`);
 
 async function findItems(
   store: ResponseStore,
@@ -145,10 +142,7 @@ export function itemsOfInput(input: unknown): readonly ResponseItem[] {
   if (input === undefined || input === null) return [];
   if (typeof input === "string")
     return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
-  if (!Array.isArray(input))
-    throw new GatewayError("bad_request", "input: must be a text or a list of items", {
-      param: "input",
-    });
+  if (!Array.isArray(input)) throw badField("input", "must be a text or a list of items");
   input.forEach((item: unknown, index) => {
     if (!isObject(item))
       throw new GatewayError("bad_request", `input[${index}]: must be an object`, {
@@ -240,9 +234,7 @@ export function pageOfItems(
   const ordered = order === "asc" ? listed : listed.toReversed();
   const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1;
   if (start === 0 && after !== undefined) {
-    throw new GatewayError("bad_request", `after: the response has no input item '${after}'.`, {
-      param: "after",
-    });
+    throw badField("after", `the response has no input item '${after}'.`);
   }
   const data = ordered.slice(start, start + limit);
   return {

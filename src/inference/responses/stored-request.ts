@@ -1,4 +1,4 @@
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../platform/kernel/frame-source.ts";
 import {
   expandConversation,
@@ -39,8 +39,7 @@ function flag(
   { name, absent }: { name: string; absent: boolean },
 ): boolean {
   const value = body[name] ?? absent;
-  if (typeof value !== "boolean")
-    throw new GatewayError("bad_request", `${name}: must be true or false`, { param: name });
+  if (typeof value !== "boolean") throw badField(name, "must be true or false");
   return value;
 }
 
@@ -49,9 +48,7 @@ function previousOf({
 }: Readonly<Record<string, unknown>>): string | null {
   if (previous === undefined || previous === null) return null;
   if (typeof previous === "string") return previous;
-  throw new GatewayError("bad_request", "previous_response_id: must be the id of a response", {
-    param: "previous_response_id",
-  });
+  throw badField("previous_response_id", "must be the id of a response");
 }
 
 /**
@@ -77,12 +74,9 @@ export async function readStoredRequest(
   const storing = flag(body, { name: "store", absent: true });
   const background = flag(body, { name: "background", absent: false });
   if (background && !storing) {
-    throw new GatewayError(
-      "bad_request",
-      "background: needs store to be true, since a background response is read from storage.",
-      {
-        param: "background",
-      },
+    throw badField(
+      "background",
+      "needs store to be true, since a background response is read from storage.",
     );
   }
   const previousResponseId = previousOf(body);
@@ -290,9 +284,5 @@ function summaryOf({ encrypted_content: content }: ResponseItem, index: number):
   const summary = Buffer.from(String(content).slice(mark.length), "base64url").toString("utf8");
   if (summary !== "") return summary;
   const param = `input[${index}].encrypted_content`;
-  throw new GatewayError(
-    "bad_request",
-    `${param}: holds no summary. Send the item as POST /responses/compact answered it.`,
-    { param },
-  );
+  throw badField(param, "holds no summary. Send the item as POST /responses/compact answered it.");
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { problemIn, problemText } from "../../platform/kernel/schema-problems.ts";
 import { picoPerTokenFromUsdPerMillion } from "../../platform/kernel/money.ts";
 import type { Cutoff } from "./health/health-windows.ts";
@@ -182,7 +182,7 @@ function checkPreferences(value: unknown): ProviderPreferences {
   const { path, message } =
     issue === undefined ? { path: [], message: "not valid" } : problemIn(issue);
   const param = `provider${path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("")}`;
-  throw new GatewayError("bad_request", `${param}: ${message}`, { param });
+  throw badField(param, message);
 }
 
 /** A request's preferences among providers, with those of its suffix and headers merged in. */

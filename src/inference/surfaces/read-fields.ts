@@ -1,4 +1,4 @@
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 
 /** The members of an unchecked JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -11,16 +11,12 @@ export const listOf = (value: unknown): readonly unknown[] | undefined =>
 export const isAbsent = (value: unknown): boolean =>
   value === undefined || value === null || value === "";
 
-/** Returns the refusal of a field. */
-export const refusal = (param: string, message: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${message}`, { param });
-
 /** Returns the text of a field; undefined where it is absent. Throws `bad_request`. */
 export function textIn(body: Fields, name: string): string | undefined {
   const value = body[name];
   if (isAbsent(value)) return undefined;
   if (typeof value === "string") return value;
-  throw refusal(name, "must be a string.");
+  throw badField(name, "must be a string.");
 }
 
 /** Returns a flag, which forms write as text; false where it is absent. Throws `bad_request`. */
@@ -28,7 +24,7 @@ export function flagIn(body: Fields, name: string): boolean {
   const value = body[name];
   if (isAbsent(value) || value === false || value === "false") return false;
   if (value === true || value === "true") return true;
-  throw refusal(name, "must be true or false.");
+  throw badField(name, "must be true or false.");
 }
 
 /** Throws `missing_required_fields` that names every one of these fields that the body lacks. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import {
   UnsafeTargetError,
   resolveTarget,
@@ -243,10 +243,9 @@ export class UpstreamServers {
       await resolveTarget(target.url, this.options.guard);
     } catch (error) {
       if (!(error instanceof UnsafeTargetError)) throw error;
-      throw new GatewayError(
-        "bad_request",
-        `url: ${error.message}. Networks of your own are named in mcp.allowed_networks.`,
-        { param: "url" },
+      throw badField(
+        "url",
+        `${error.message}. Networks of your own are named in mcp.allowed_networks.`,
       );
     }
   }

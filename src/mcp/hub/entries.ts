@@ -1,7 +1,7 @@
 import type { Clock } from "../../platform/kernel/clock.ts";
 import { DistinctTime } from "../../platform/kernel/time/distinct-time.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { mayBeId, newId, type IdPrefix } from "../../platform/kernel/ids.ts";
 import { isUniqueViolation } from "../../platform/storage/storage-error.ts";
 import {
@@ -204,9 +204,7 @@ export class Entries {
       const entry = await this.find(caller, id, kind);
       assertMayChange(caller, entry);
       if (visibility !== undefined && entry.hubId !== null && visibility !== entry.visibility) {
-        throw new GatewayError("bad_request", "visibility: is that of its hub. Change the hub.", {
-          param: "visibility",
-        });
+        throw badField("visibility", "is that of its hub. Change the hub.");
       }
       const written: Entry = {
         ...entry,

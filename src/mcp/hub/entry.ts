@@ -1,5 +1,5 @@
 import { creatorIdOf, type AccountCaller } from "../../identity/keys/caller.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 
 /** Rows of entries, their versions, files and stars, and of hubs. */
 export interface HubTables {
@@ -224,9 +224,7 @@ const cursorAfter = ({ atMs, id }: { atMs: number; id: string }): string =>
 export function readCursor(cursor: string): { atMs: number; id: string } {
   const [, time, id] = /^([0-9a-z]{1,9})\.([a-z]{3}_[0-9a-f]{32})$/.exec(cursor) ?? [];
   if (time !== undefined && id !== undefined) return { atMs: Number.parseInt(time, 36), id };
-  throw new GatewayError("bad_request", "cursor: must be next_cursor of the page before.", {
-    param: "cursor",
-  });
+  throw badField("cursor", "must be next_cursor of the page before.");
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { AddressGuard } from "../../platform/notify/public-address.ts";
 import type { Clock } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../platform/kernel/keyed-mutex.ts";
 import type { StorageKind } from "../../platform/storage/storage.ts";
 import type { Entries } from "./entries.ts";
@@ -61,8 +61,7 @@ export interface HubOptions {
   resolve?: AddressGuard["resolve"];
 }
 
-const wrongBody = (problem: string): GatewayError =>
-  new GatewayError("bad_request", `body: ${problem}`, { param: "body" });
+const wrongBody = (problem: string): GatewayError => badField("body", problem);
 
 /**
  * Returns a text as one line of at most this many characters, from a document that anyone may have
@@ -138,9 +137,7 @@ export class HubLibrary {
       document.visibility !== undefined &&
       document.visibility !== hub.visibility
     ) {
-      throw new GatewayError("bad_request", "visibility: is that of the hub. Leave it out.", {
-        param: "visibility",
-      });
+      throw badField("visibility", "is that of the hub. Leave it out.");
     }
     const content = await contentOf(document);
     const visibility = hub?.visibility ?? document.visibility ?? "workspace";

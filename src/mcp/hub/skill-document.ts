@@ -1,4 +1,4 @@
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, type GatewayError } from "../../platform/kernel/errors.ts";
 import { fieldsOf } from "../../platform/kernel/json/json-members.ts";
 
 /** The members of a skill's front matter that name it. */
@@ -19,8 +19,7 @@ const nameCharactersMax = 64;
 const descriptionCharactersMax = 1_024;
 const namePattern = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-const wrong = (problem: string): GatewayError =>
-  new GatewayError("bad_request", `body: ${problem}`, { param: "body" });
+const wrong = (problem: string): GatewayError => badField("body", problem);
 
 /**
  * Returns the YAML between the two lines of dashes at the beginning of a document; undefined where
@@ -108,8 +107,7 @@ export async function zipOf(files: readonly ArchiveFile[]): Promise<Uint8Array<A
 }
 
 /** The error for a source that cannot be imported. */
-export const refused = (problem: string): GatewayError =>
-  new GatewayError("bad_request", `source_ref: ${problem}`, { param: "source_ref" });
+export const refused = (problem: string): GatewayError => badField("source_ref", problem);
 
 /**
  * Known forges, and where each serves a raw file of a repository, at its default branch unless a

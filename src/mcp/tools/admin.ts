@@ -2,7 +2,7 @@ import { z } from "zod";
 import { shownPath } from "../../http/endpoint.ts";
 import { isDangerous, requestable, findRequestable } from "../requestable-endpoints.ts";
 import { defineTool, type ToolEndpoint, endpointName, idempotencyField } from "../tool.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../platform/kernel/errors.ts";
 
 /** The most endpoints that are listed with their fields: a longer list would be mostly schemas. */
 const detailedMax = 12;
@@ -301,12 +301,9 @@ export const adminGrantCredits = defineTool({
   }),
   async run({ confirm, ...body }, { ask }) {
     if (!confirm) {
-      throw new GatewayError(
-        "bad_request",
-        `confirm: must be true. This gives ${body.user_id} ${body.amount} USD; ask a person first.`,
-        {
-          param: "confirm",
-        },
+      throw badField(
+        "confirm",
+        `must be true. This gives ${body.user_id} ${body.amount} USD; ask a person first.`,
       );
     }
     return await ask({ endpoint: "POST /admin/grants", body });

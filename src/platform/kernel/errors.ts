@@ -177,3 +177,7 @@ export class GatewayError extends Error {
     return this.facts.status;
   }
 }
+
+/** Returns the refusal of a field, which its message begins with: `limit: must be at least 1`. */
+export const badField = (param: string, problem: string): GatewayError =>
+  new GatewayError("bad_request", `${param}: ${problem}`, { param });

@@ -17,7 +17,7 @@ import {
   type StoredResponse,
 } from "../../../inference/responses/stored-response.ts";
 import { brand } from "../../../platform/kernel/brand.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
 import { wholeNumberField } from "../../account/account-fields.ts";
 import type { Dependencies } from "../../dependencies.ts";
@@ -107,13 +107,7 @@ function streamOf(
   },
 ): Reply {
   if (!background) {
-    throw new GatewayError(
-      "bad_request",
-      "stream: only responses created with background: true can be streamed again.",
-      {
-        param: "stream",
-      },
-    );
+    throw badField("stream", "only responses created with background: true can be streamed again.");
   }
   const followed = deps.background.follow(id, startingAfter);
   const dialectHeaders = pickHeaders(context.request.headers, metadataPlaceHeaders);

@@ -5,7 +5,7 @@ import { openaiResponses } from "../../../inference/dialects/openai-responses/in
 import { isArchive } from "../../../documents/converter/converter-messages.ts";
 import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import { modelFor } from "../../../inference/pipeline/plan/plan-call.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import type { Wire } from "./dialogue-rounds.ts";
 import { roundCall } from "./round-call.ts";
@@ -147,18 +147,15 @@ async function parsedPart(
   const file = face.fileOf(part);
   if (file === undefined) return part;
   if (file.base64.length > (fileBytesMax * 4) / 3 + 4)
-    throw refused(param, `is larger than ${fileBytesMax} bytes`);
+    throw badField(param, `is larger than ${fileBytesMax} bytes`);
   const bytes = Buffer.from(file.base64, "base64");
   if (modelReads && !isArchive(bytes)) return part;
   count.files += 1;
   if (count.files > filesMax)
-    throw refused(param, `is more than the ${filesMax} files that one request may have`);
+    throw badField(param, `is more than the ${filesMax} files that one request may have`);
   const name = typeof file.name === "string" ? file.name.replaceAll(/["\r\n<>]/g, "_") : "file";
   return face.textPart(await textOf(deps, { bytes, name, param, call }));
 }
-
-const refused = (param: string, reason: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${reason}`, { param });
 
 async function textOf(
   { documents }: ParserDependencies,
@@ -168,7 +165,7 @@ async function textOf(
   const conversion = await documents.converter.convert(bytes, signal, { takesOffice: true });
   if (conversion.kind === "converted")
     return `<file name="${name}">\n${conversion.markdown}\n</file>`;
-  if (conversion.kind === "refused") throw refused(param, conversion.message);
+  if (conversion.kind === "refused") throw badField(param, conversion.message);
   throw new GatewayError(
     "service_unavailable",
     `${param}: the file could not be converted now. Try again in a few seconds.`,

@@ -14,7 +14,7 @@ import {
   type ToolDefinition,
   type UpstreamServer,
 } from "../../../mcp/gateway/upstream-server.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField } from "../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { isMcpTool } from "./asked-tools.ts";
 import { mcpToolSchema, type McpToolRequest } from "./mcp-tool-schema.ts";
@@ -107,7 +107,7 @@ function parsedEntry(tool: unknown, index: number): McpToolRequest {
       place === 0 ? part : typeof part === "number" ? `[${part}]` : `.${String(part)}`,
     )
     .join("");
-  throw new GatewayError("bad_request", `${param}: ${issue?.message ?? "is invalid"}`, { param });
+  throw badField(param, issue?.message ?? "is invalid");
 }
 
 /**
@@ -165,10 +165,9 @@ function assertDistinctLabels(
     const label = entry.server_label ?? server.id;
     const param = `tools[${index}].server_label`;
     if (labels.has(label))
-      throw new GatewayError(
-        "bad_request",
-        `${param}: ${JSON.stringify(label)} is the label of another server of this request.`,
-        { param },
+      throw badField(
+        param,
+        `${JSON.stringify(label)} is the label of another server of this request.`,
       );
     labels.add(label);
   }
@@ -302,10 +301,9 @@ function serverOf(
   if (url !== undefined && own === undefined && named === undefined)
     return { server: adHocServer(entry, { url, caller }), isRegistered: false };
   const param = `tools[${index}].${named === undefined ? "server_label" : "server"}`;
-  throw new GatewayError(
-    "bad_request",
-    `${param}: there is no MCP server ${JSON.stringify(id ?? "")}. GET /mcp-servers lists them; any other needs server_url.`,
-    { param },
+  throw badField(
+    param,
+    `there is no MCP server ${JSON.stringify(id ?? "")}. GET /mcp-servers lists them; any other needs server_url.`,
   );
 }
 

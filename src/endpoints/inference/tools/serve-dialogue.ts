@@ -5,7 +5,7 @@ import type { ChatCall } from "../../../inference/pipeline/inference-call.ts";
 import type { RequestContext } from "../../../access/define-endpoint.ts";
 import type { Reply } from "../../../http/reply.ts";
 import { assert } from "../../../platform/kernel/assert.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField } from "../../../platform/kernel/errors.ts";
 import type { FrameSource } from "../../../platform/kernel/frame-source.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { answerCall, streamResponse, wholeResponse, wholeText } from "../answer-call.ts";
@@ -78,9 +78,7 @@ function answerParsedChat(
   if (search === undefined && !asksForMcp(call.body)) return answerCall(context, call, deps);
   const { n } = call.body;
   if (typeof n === "number" && n > 1)
-    throw new GatewayError("bad_request", "n: must be 1 with tools that the gateway runs", {
-      param: "n",
-    });
+    throw badField("n", "must be 1 with tools that the gateway runs");
   const face = chatFace(deps.hiddenTurns, call.caller.workspace.id);
   return answerDialogue(context, {
     call,

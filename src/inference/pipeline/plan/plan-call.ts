@@ -1,6 +1,6 @@
 import type { LlmKeyCaller } from "../../../identity/keys/caller.ts";
 import { brandHeader } from "../../../platform/kernel/brand.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../platform/kernel/errors.ts";
 import { providerIdIn, type CatalogModel, type CatalogSnapshot } from "../../catalog/model.ts";
 import { CredentialChoice } from "../credentials/credential-choice.ts";
 import type { Execution, InferenceDependencies } from "../execution.ts";
@@ -419,10 +419,9 @@ const traceCharactersMax = 8_192;
 export function checkTrace(trace: unknown): void {
   if (trace === undefined || trace === null) return;
   if (JSON.stringify(trace).length <= traceCharactersMax) return;
-  throw new GatewayError(
-    "bad_request",
-    `trace: may have at most ${traceCharactersMax} characters of JSON. Send ids and names, not payloads.`,
-    { param: "trace" },
+  throw badField(
+    "trace",
+    `may have at most ${traceCharactersMax} characters of JSON. Send ids and names, not payloads.`,
   );
 }
 

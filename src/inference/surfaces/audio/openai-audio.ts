@@ -1,6 +1,7 @@
+import { badField } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
-import { listOf, type Fields, refusal } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { encodeForm, encodeJson, formFieldsOf } from "../media/uploads.ts";
 import { soundTypes, type SoundDialect, type SpeechExchange } from "./sound-dialect.ts";
 import type { Segment, Transcript, Word } from "./transcripts/transcript.ts";
@@ -30,15 +31,15 @@ function checkModel(
   const isPlain = /^gpt-transcribe/.test(name);
   for (const field of ["keywords", "languages"])
     if (fields[field] !== undefined && !isPlain)
-      throw refusal(field, `${name} takes none; gpt-transcribe does.`);
+      throw badField(field, `${name} takes none; gpt-transcribe does.`);
   if (fields["include"] !== undefined && (!/^gpt-4o/.test(name) || tellsSpeakers(name)))
-    throw refusal("include", `${name} tells no logprobs.`);
+    throw badField("include", `${name} tells no logprobs.`);
   if (!tellsSpeakers(name)) return;
-  if (prompt !== undefined) throw refusal("prompt", `${name} takes none.`);
-  if (granularities.length > 0) throw refusal("timestamp_granularities", `${name} takes none.`);
+  if (prompt !== undefined) throw badField("prompt", `${name} takes none.`);
+  if (granularities.length > 0) throw badField("timestamp_granularities", `${name} takes none.`);
   const isLong = length.isKnown && length.heldMs > undividedMs;
   if (isLong && fields["chunking_strategy"] === undefined)
-    throw refusal("chunking_strategy", `${name} needs it for more than 30 seconds; send auto.`);
+    throw badField("chunking_strategy", `${name} needs it for more than 30 seconds; send auto.`);
 }
 
 /** The formats of OpenAI's own speech. */
@@ -82,7 +83,7 @@ export const openaiAudio: SoundDialect = {
     const format = request.format ?? "mp3";
     const isOwn = /^(?:tts-1|gpt-.*tts)/.test(upstreamModel);
     if (isOwn && !speechFormats.includes(format))
-      throw refusal("response_format", `${upstreamModel} makes ${speechFormats.join(", ")}.`);
+      throw badField("response_format", `${upstreamModel} makes ${speechFormats.join(", ")}.`);
     // Models that are billed by token count them in events alone.
     const inEvents = request.asEvents ? !isOld : /^gpt-/.test(upstreamModel);
     const json = withoutUndefined<Fields>({

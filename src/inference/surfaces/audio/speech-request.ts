@@ -1,13 +1,7 @@
+import { badField } from "../../../platform/kernel/errors.ts";
 import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import type { Usage } from "../../../platform/kernel/usage.ts";
-import {
-  gatewayMembers,
-  requireFields,
-  type Fields,
-  isAbsent,
-  refusal,
-  textIn,
-} from "../read-fields.ts";
+import { gatewayMembers, requireFields, type Fields, isAbsent, textIn } from "../read-fields.ts";
 import { fieldsOf } from "../../../platform/kernel/json/json-members.ts";
 
 /** A request to speak a text, read and checked. */
@@ -52,16 +46,16 @@ export function readSpeechRequest(body: Fields): SpeechRequest {
   requireFields(body, ["model", "input"]);
   const input = textIn(body, "input") ?? "";
   if (isLongerThan(input, inputCharactersMax))
-    throw refusal("input", `may have at most ${inputCharactersMax} characters.`);
+    throw badField("input", `may have at most ${inputCharactersMax} characters.`);
   const format = textIn(body, "response_format");
   if (format !== undefined && !formats.includes(format))
-    throw refusal("response_format", `must be one of ${formats.join(", ")}.`);
+    throw badField("response_format", `must be one of ${formats.join(", ")}.`);
   const speed = body["speed"] ?? 1;
   if (typeof speed !== "number" || !(speed >= 0.25 && speed <= 4))
-    throw refusal("speed", "must be a number from 0.25 to 4.");
+    throw badField("speed", "must be a number from 0.25 to 4.");
   const streamed = textIn(body, "stream_format");
   if (streamed !== undefined && streamed !== "audio" && streamed !== "sse")
-    throw refusal("stream_format", "must be audio or sse.");
+    throw badField("stream_format", "must be audio or sse.");
   return {
     model: textIn(body, "model") ?? "",
     input,
@@ -82,7 +76,7 @@ function voiceOf(value: unknown): string {
   if (typeof value === "string") return value;
   const { id } = fieldsOf(value);
   if (typeof id === "string") return id;
-  throw refusal("voice", "must be a name, or an object with an id.");
+  throw badField("voice", "must be a name, or an object with an id.");
 }
 
 /** Characters that are spoken in a second: few for holds, and as many as is usual otherwise. */

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField } from "../../../platform/kernel/errors.ts";
 import type { ImageRequest, Picture } from "./image-request.ts";
 import { checkPicture, type PictureHead } from "./picture-file.ts";
 
@@ -46,7 +46,7 @@ function checkOverlay(
   { picture, head, below }: Checked & { below: PictureHead | undefined },
 ): void {
   const refuse = (message: string): never => {
-    throw new GatewayError("bad_request", `${param}: ${message}`, { param });
+    throw badField(param, message);
   };
   if (head === undefined || "url" in picture) return;
   if (head.type !== "image/png") refuse("must be a PNG file.");

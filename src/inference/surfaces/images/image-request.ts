@@ -1,4 +1,4 @@
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../platform/kernel/errors.ts";
 import { isLongerThan } from "../../../platform/kernel/schema-problems.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { parseDataUrl } from "../../dialects/shared/openai-fields.ts";
@@ -9,7 +9,6 @@ import {
   type Fields,
   flagIn,
   isAbsent,
-  refusal,
   textIn,
 } from "../read-fields.ts";
 import { inMemory, type Upload } from "../media/uploads.ts";
@@ -96,7 +95,7 @@ function numberIn(body: Fields, name: string): number | undefined {
   const [least, most] = ranges[name] ?? [0, 0];
   if (typeof number === "number" && Number.isInteger(number) && number >= least && number <= most)
     return number;
-  throw refusal(name, `must be an integer from ${least} to ${most}.`);
+  throw badField(name, `must be an integer from ${least} to ${most}.`);
 }
 
 function choiceIn(body: Fields, name: string): string | undefined {
@@ -104,7 +103,7 @@ function choiceIn(body: Fields, name: string): string | undefined {
   if (isAbsent(value)) return undefined;
   const allowed = choices[name] ?? [];
   if (typeof value === "string" && allowed.includes(value)) return value;
-  throw refusal(name, `must be one of ${allowed.join(", ")}.`);
+  throw badField(name, `must be one of ${allowed.join(", ")}.`);
 }
 
 /** Reads the picture of a member: a data URL, an address, or an object with either. */
@@ -113,7 +112,7 @@ function pictureOf(value: unknown, param: string): Picture {
   const { image_url: nested, url } = fieldsOf(value);
   const found = written ?? url ?? (typeof nested === "string" ? nested : fieldsOf(nested)["url"]);
   if (typeof found !== "string")
-    throw refusal(
+    throw badField(
       param,
       "must name a picture by a data URL, an https URL or the file_id of a file of the workspace.",
     );
@@ -125,7 +124,7 @@ function pictureOf(value: unknown, param: string): Picture {
     return { file: { filename, type, content: inMemory(bytes) } };
   }
   if (/^https?:\/\//i.test(found)) return { url: found };
-  throw refusal(param, "must be a data URL with base64, or an https URL.");
+  throw badField(param, "must be a data URL with base64, or an https URL.");
 }
 
 /** Names of a form's field of a picture: `image`, and the lists that other clients write. */
@@ -141,8 +140,8 @@ function checkUploads(uploads: readonly Upload[]): void {
     if (pictureField.test(field)) continue;
     const [, name] = overlayField.exec(field) ?? [];
     if (name === undefined)
-      throw refusal(field, "is no file of this request; it takes image, mask and markup.");
-    if (overlays.has(name)) throw refusal(name, "may be sent once.");
+      throw badField(field, "is no file of this request; it takes image, mask and markup.");
+    if (overlays.has(name)) throw badField(name, "may be sent once.");
     overlays.add(name);
   }
 }
@@ -192,23 +191,23 @@ function checkTogether(
 ): void {
   const { background, output_format: format } = body;
   if (background === "transparent" && !["png", "webp", undefined, null].includes(format as string))
-    throw refusal("background", "transparent needs output_format png or webp.");
+    throw badField("background", "transparent needs output_format png or webp.");
   if (format === "svg" && (stream || count > 1))
-    throw refusal("output_format", "svg is made one at a time and not streamed.");
-  if (format === "gif" && stream) throw refusal("output_format", "gif is not streamed.");
+    throw badField("output_format", "svg is made one at a time and not streamed.");
+  if (format === "gif" && stream) throw badField("output_format", "gif is not streamed.");
   for (const name of excludedBy[String(format)] ?? [])
     if (
       !isAbsent(body[name]) ||
       uploads.some(({ field }) => overlayField.exec(field)?.[1] === name)
     )
-      throw refusal(name, `cannot be combined with output_format ${String(format)}.`);
+      throw badField(name, `cannot be combined with output_format ${String(format)}.`);
   if (format !== "gif") {
     for (const name of ["frame_count", "frame_duration_ms"])
-      if (!isAbsent(body[name])) throw refusal(name, "needs output_format gif.");
+      if (!isAbsent(body[name])) throw badField(name, "needs output_format gif.");
   }
-  if (format !== "svg" && !isAbsent(body["svg"])) throw refusal("svg", "needs output_format svg.");
+  if (format !== "svg" && !isAbsent(body["svg"])) throw badField("svg", "needs output_format svg.");
   if (!isAbsent(body["partial_images"]) && Number(body["partial_images"]) > 0 && !stream)
-    throw refusal("partial_images", "needs stream: true.");
+    throw badField("partial_images", "needs stream: true.");
 }
 
 /** How much the author of an SVG may think (npm openai 7.59, `ImageGenerateParams.Svg`). */
@@ -219,10 +218,10 @@ function checkSvg(svg: unknown): void {
   if (isAbsent(svg)) return;
   const { model, reasoning } = fieldsOf(svg);
   if (typeof svg !== "object" || (!isAbsent(model) && typeof model !== "string"))
-    throw refusal("svg", "must be an object with the name of a model.");
+    throw badField("svg", "must be an object with the name of a model.");
   const { effort } = fieldsOf(reasoning);
   if (!isAbsent(effort) && !efforts.includes(effort))
-    throw refusal("svg.reasoning.effort", `must be one of ${efforts.join(", ")}.`);
+    throw badField("svg.reasoning.effort", `must be one of ${efforts.join(", ")}.`);
 }
 
 /** Throws where an operation lacks pictures, or has more than it takes. */
@@ -234,7 +233,7 @@ function checkPictures(operation: ImageOperation, pictures: readonly Picture[]):
       metadata: { missing_fields: ["image"] },
     });
   const most = operation === "variations" ? 1 : picturesMax;
-  if (pictures.length > most) throw refusal("image", `may be sent at most ${most} times.`);
+  if (pictures.length > most) throw badField("image", `may be sent at most ${most} times.`);
 }
 
 /** Throws for a mask or markup without a picture below it, and for both together. */
@@ -244,10 +243,10 @@ function checkOverlays(
 ): void {
   for (const name of ["mask", "markup"] as const) {
     if (overlays[name] !== undefined && pictures.length === 0)
-      throw refusal(name, "needs an image; call /images/edits.");
+      throw badField(name, "needs an image; call /images/edits.");
   }
   if (overlays.mask !== undefined && overlays.markup !== undefined)
-    throw refusal("markup", "cannot be combined with mask; send one of them.");
+    throw badField("markup", "cannot be combined with mask; send one of them.");
 }
 
 /** Reads and checks a request for pictures. Throws `GatewayError` that names the field. */
@@ -263,7 +262,7 @@ export function readImageRequest(
   const model = textIn(body, "model") ?? "";
   const prompt = textIn(body, "prompt") ?? "";
   if (isLongerThan(prompt, promptCharactersMax))
-    throw refusal("prompt", `may have at most ${promptCharactersMax} characters.`);
+    throw badField("prompt", `may have at most ${promptCharactersMax} characters.`);
   for (const name of Object.keys(choices)) choiceIn(body, name);
   for (const name of Object.keys(ranges)) numberIn(body, name);
   for (const name of ["user", "safety_identifier"]) textIn(body, name);
@@ -324,12 +323,12 @@ function sizeOf(body: Fields): string | undefined {
   const found = size ?? tier;
   if (found === undefined) return undefined;
   if (!/^(?:auto|[1-9]\d{1,4}x[1-9]\d{1,4}|\d(?:\.\d)?k|\d{3,4})$/i.test(found))
-    throw refusal(
+    throw badField(
       size === undefined ? "resolution" : "size",
       "must be auto, pixels such as 1024x1024, or a tier such as 2K.",
     );
   if (size !== undefined && tier !== undefined && size.toLowerCase() !== tier.toLowerCase())
-    throw refusal("resolution", "contradicts size; send one of them.");
+    throw badField("resolution", "contradicts size; send one of them.");
   return found;
 }
 
@@ -358,5 +357,5 @@ function checkRatio(body: Fields, form: ImageRequest["form"]): void {
   const [width, height] = pixelsOf(textIn(body, "size")) ?? [];
   if (form !== "openrouter" || ratio === undefined || !width || !height) return;
   if (Math.abs(Math.log(width / height / ratio)) > ratioTolerance)
-    throw refusal("aspect_ratio", "contradicts size; send one of them.");
+    throw badField("aspect_ratio", "contradicts size; send one of them.");
 }

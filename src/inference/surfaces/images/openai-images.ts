@@ -1,7 +1,8 @@
+import { badField } from "../../../platform/kernel/errors.ts";
 import type { Loss } from "../../canonical/request.ts";
 import { withoutUndefined } from "../../dialects/shared/wire-fields.ts";
 import type { AdaptedRoute } from "../../pipeline/inference-call.ts";
-import { listOf, type Fields, refusal } from "../read-fields.ts";
+import { listOf, type Fields } from "../read-fields.ts";
 import { encodeForm, formFieldsOf, type FormField } from "../media/uploads.ts";
 import { InlineFile } from "../media/inline-file.ts";
 import {
@@ -50,17 +51,17 @@ function checkBounds(name: string, request: ImageRequest): void {
   const { size, count, prompt, operation } = request;
   const sizes = sizesOf(name);
   if (size !== undefined && sizes !== undefined && !sizes.includes(size.toLowerCase()))
-    throw refusal("size", `${name} makes ${sizes.join(", ")}.`);
-  if (name.startsWith("dall-e-3") && count > 1) throw refusal("n", `${name} makes one at a time.`);
+    throw badField("size", `${name} makes ${sizes.join(", ")}.`);
+  if (name.startsWith("dall-e-3") && count > 1) throw badField("n", `${name} makes one at a time.`);
   if (name.startsWith("dall-e-3") && operation !== "generations")
-    throw refusal("model", `${name} changes no pictures; use a GPT image model.`);
+    throw badField("model", `${name} changes no pictures; use a GPT image model.`);
   const longest = name.startsWith("dall-e-2") ? 1_000 : name.startsWith("dall-e-3") ? 4_000 : null;
   if (longest !== null && prompt.length > longest)
-    throw refusal("prompt", `${name} takes at most ${longest} characters.`);
+    throw badField("prompt", `${name} takes at most ${longest} characters.`);
   checkQuality(name, request);
   if (!isGptImage(name)) return;
   if (operation === "variations")
-    throw refusal("model", `${name} makes no variations; call /images/edits, or use dall-e-2.`);
+    throw badField("model", `${name} makes no variations; call /images/edits, or use dall-e-2.`);
   if (sizes === undefined) checkFreeSize(name, size);
   checkGptImage(name, request);
 }
@@ -78,7 +79,7 @@ export function qualitiesOf(name: string): readonly string[] | undefined {
 function checkQuality(name: string, { quality }: ImageRequest): void {
   const known = qualitiesOf(name);
   if (quality !== undefined && known !== undefined && !known.includes(quality))
-    throw refusal("quality", `${name} knows ${known.join(", ")}.`);
+    throw badField("quality", `${name} knows ${known.join(", ")}.`);
 }
 
 /** Throws for what GPT image models refuse (npm openai 7.59, types of images). */
@@ -89,24 +90,24 @@ function checkGptImage(
   const { output_compression: compression, input_fidelity: fidelity } = fields;
   const isCompressed = outputFormat === "jpeg" || outputFormat === "webp";
   if (compression !== undefined && compression !== 100 && !isCompressed)
-    throw refusal("output_compression", "needs output_format jpeg or webp.");
+    throw badField("output_compression", "needs output_format jpeg or webp.");
   if (name.startsWith("gpt-image-1-mini") && fidelity === "high")
-    throw refusal("input_fidelity", `${name} knows low alone.`);
+    throw badField("input_fidelity", `${name} knows low alone.`);
   if (markup !== undefined && !/^gpt-image-2\.[5-9]/.test(name))
-    throw refusal("markup", `${name} takes none; use mask, or a model of GPT Image 2.5.`);
+    throw badField("markup", `${name} takes none; use mask, or a model of GPT Image 2.5.`);
   if (pictures.some((picture) => "file" in picture && picture.file.type === "image/gif"))
-    throw refusal("image", `${name} takes PNG, JPEG and WebP files.`);
+    throw badField("image", `${name} takes PNG, JPEG and WebP files.`);
 }
 
 function checkFreeSize(name: string, size: string | undefined): void {
   const [width, height] = pixelsOf(size) ?? [];
   if (width === undefined || height === undefined) return;
   if (width % 16 !== 0 || height % 16 !== 0)
-    throw refusal("size", `${name} takes sides that are multiples of 16.`);
+    throw badField("size", `${name} takes sides that are multiples of 16.`);
   if (width > 3 * height || height > 3 * width)
-    throw refusal("size", `${name} takes ratios from 1:3 to 3:1.`);
+    throw badField("size", `${name} takes ratios from 1:3 to 3:1.`);
   if (Math.max(width, height) > 3_840 || Math.min(width, height) > 2_160)
-    throw refusal("size", `${name} makes at most 3840x2160.`);
+    throw badField("size", `${name} makes at most 3840x2160.`);
 }
 
 /** Throws for an SVG where pictures alone have a price: its author is billed by the token. */
@@ -114,7 +115,7 @@ function checkAuthor({ outputFormat }: ImageRequest, { price }: AdaptedRoute["ro
   if (outputFormat !== "svg" || price === undefined) return;
   const { outputImages = 0n, outputImageTokens, outputTokens } = price.base;
   if (outputImages > 0n && (outputImageTokens ?? outputTokens) === 0n)
-    throw refusal(
+    throw badField(
       "output_format",
       "svg is written by a model that is billed by the token, which has no price here. Choose another format, or ask the operator, " +
         "who sets pricing.image_output of the model.",
@@ -177,7 +178,7 @@ function encodeForOpenai(asked: ImageRequest, { route }: AdaptedRoute): ImageExc
 function linkedPictures({ pictures, mask, markup }: ImageRequest): Fields {
   const linkOf = (picture: Picture): Fields => {
     if ("url" in picture) return { image_url: picture.url };
-    throw refusal("images", "must all be https URLs, or all be files or data URLs.");
+    throw badField("images", "must all be https URLs, or all be files or data URLs.");
   };
   return {
     images: pictures.map(linkOf),
@@ -287,7 +288,7 @@ function encodeForXai(request: ImageRequest, { route }: AdaptedRoute): ImageExch
     if ("url" in picture) return { url: picture.url, type: "image_url" };
     return { url: inlineOf(picture), type: "image_url" };
   });
-  if (request.mask !== undefined) throw refusal("mask", "xAI takes no masks.");
+  if (request.mask !== undefined) throw badField("mask", "xAI takes no masks.");
   const isTier = request.size !== undefined && /k$/i.test(request.size);
   const json = withoutUndefined<Fields>({
     ...fields,
@@ -329,7 +330,7 @@ function encodeForTogether(request: ImageRequest, { route }: AdaptedRoute): Imag
   const { fields, losses } = kept(request, names, "Together");
   const [width, height] = pixelsOf(request.size) ?? [];
   if (request.operation !== "generations" && request.mask !== undefined)
-    throw refusal("mask", "Together takes no masks.");
+    throw badField("mask", "Together takes no masks.");
   const json = withoutUndefined<Fields>({
     ...fields,
     model: route.upstreamModel,

@@ -2,7 +2,7 @@ import type { AuthProvider, OAuthTokens } from "@modelcontextprotocol/client";
 import type { Generated, Kysely } from "kysely";
 import { createHash, randomBytes } from "node:crypto";
 import type { Clock } from "../../../platform/kernel/clock.ts";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../platform/kernel/errors.ts";
 import { KeyedMutex } from "../../../platform/kernel/keyed-mutex.ts";
 import type { AddressGuard } from "../../../platform/notify/public-address.ts";
 import type { KeyVault } from "../../../platform/vault/key-vault.ts";
@@ -167,10 +167,9 @@ export class Grants {
       .returningAll()
       .executeTakeFirst();
     if (row === undefined || row.expires_at_ms < clock.nowMs())
-      throw new GatewayError(
-        "bad_request",
-        "state: belongs to no consent of yours that is under way. Open the link again.",
-        { param: "state" },
+      throw badField(
+        "state",
+        "belongs to no consent of yours that is under way. Open the link again.",
       );
     await vault.learn(row.workspace_id);
     const place = { workspaceId: row.workspace_id, id: row.state, facts: ["mcp-consent"] };

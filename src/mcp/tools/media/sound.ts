@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { GatewayError } from "../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../platform/kernel/errors.ts";
 import { MediaResult } from "../../media-result.ts";
 import { defineTool, idempotencyField } from "../../tool.ts";
 import { answeredCall, answeredFields, askModel } from "./answered-call.ts";
@@ -118,9 +118,7 @@ function soundIn({
   file_id?: string | undefined;
 }): Record<string, unknown> {
   if ((audio === undefined) === (id === undefined))
-    throw new GatewayError("bad_request", "audio: send either audio or file_id.", {
-      param: "audio",
-    });
+    throw badField("audio", "send either audio or file_id.");
   return audio === undefined
     ? { file_id: id }
     : { input_audio: { data: audio, format: formatOf(audio, format) } };

@@ -13,7 +13,7 @@ import {
 import type { SessionWork } from "../../../../inference/surfaces/realtime/realtime-target.ts";
 import { soundCall } from "../../../../inference/surfaces/realtime/sound-call.ts";
 import { realtimeCall } from "../../../../inference/surfaces/realtime/realtime-call.ts";
-import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../../platform/kernel/errors.ts";
 import { nanoFromUsd } from "../../../../platform/kernel/money.ts";
 import { timeOrderedHex } from "../../../../platform/kernel/ids.ts";
 import type { Dependencies } from "../../../dependencies.ts";
@@ -202,7 +202,7 @@ function modelOf(session: Readonly<Record<string, unknown>>): string {
   const model = transcribes ? transcriptionModelOf(transcription) : session["model"];
   if (typeof model === "string" && model !== "") return model;
   const param = transcribes ? transcriptionParam : "session.model";
-  throw new GatewayError("bad_request", `${param}: name the model of the session.`, { param });
+  throw badField(param, "name the model of the session.");
 }
 
 /** Makes a secret once its session was checked as one that begins now. Throws `GatewayError`. */

@@ -9,7 +9,7 @@ import { SocketUpgrade } from "../../../../http/sockets/socket-upgrade.ts";
 import type { LlmKeyCaller } from "../../../../identity/keys/caller.ts";
 import type { ClientSecret } from "../../../../identity/keys/client-secrets.ts";
 import { lowerBrandHeader } from "../../../../platform/kernel/brand.ts";
-import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../../dependencies.ts";
 import { originOf, rateClassOf } from "../../read-call.ts";
 import { refuseForeignPages } from "../foreign-pages.ts";
@@ -75,9 +75,7 @@ export const realtime = defineEndpoint<SessionParts>({
     if (secret?.session["type"] === "translation") throw wrongSecret("/realtime/translations");
     const model = secret?.model ?? query.get("model") ?? query.get("deployment") ?? "";
     if (model === "" && !transcribes)
-      throw new GatewayError("bad_request", "model: name the model of the session in the query.", {
-        param: "model",
-      });
+      throw badField("model", "name the model of the session in the query.");
     const work = transcribes ? "transcription" : "responses";
     return upgraded(context, dependencies, { model, secret, work });
   },
@@ -97,10 +95,7 @@ export const realtimeTranslations = defineEndpoint<SessionParts>({
     if (secret !== undefined && secret.session["type"] !== "translation")
       throw wrongSecret("/realtime");
     const model = secret?.model ?? context.query.get("model") ?? "";
-    if (model === "")
-      throw new GatewayError("bad_request", "model: name the model of the session in the query.", {
-        param: "model",
-      });
+    if (model === "") throw badField("model", "name the model of the session in the query.");
     return upgraded(context, dependencies, { model, secret, work: "translation" });
   },
 });

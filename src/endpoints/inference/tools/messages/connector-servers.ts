@@ -4,7 +4,7 @@ import { anthropicMessages } from "../../../../inference/dialects/anthropic-mess
 import { chatDialectOf } from "../../../../inference/pipeline/adapt.ts";
 import type { ChatCall } from "../../../../inference/pipeline/inference-call.ts";
 import { modelFor } from "../../../../inference/pipeline/plan/plan-call.ts";
-import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { badField } from "../../../../platform/kernel/errors.ts";
 import type { Dependencies } from "../../../dependencies.ts";
 import { roundCall } from "../round-call.ts";
 import { withoutOnline } from "../asked-tools.ts";
@@ -37,9 +37,6 @@ const toolsetSchema = z.looseObject({
 type ConnectorServer = z.infer<typeof serverSchema>;
 type Toolset = z.infer<typeof toolsetSchema>;
 
-const refusal = (param: string, reason: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${reason}`, { param });
-
 function parsed<Schema extends z.ZodType>(
   schema: Schema,
   { value, place }: { value: unknown; place: string },
@@ -48,7 +45,7 @@ function parsed<Schema extends z.ZodType>(
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const param = [place, ...(issue?.path ?? [])].join(".");
-  throw refusal(param, issue?.message ?? "is invalid");
+  throw badField(param, issue?.message ?? "is invalid");
 }
 
 const isToolset = (tool: unknown): boolean =>
@@ -98,7 +95,7 @@ function toolsFrom(servers: readonly ConnectorServer[], tools: readonly unknown[
     const toolset = parsed(toolsetSchema, { value, place });
     const server = left.get(toolset.mcp_server_name);
     if (server === undefined)
-      throw refusal(
+      throw badField(
         `${place}.mcp_server_name`,
         "names no server of mcp_servers, or one that another mcp_toolset names",
       );
@@ -107,7 +104,7 @@ function toolsFrom(servers: readonly ConnectorServer[], tools: readonly unknown[
   });
   const [unused] = left.keys();
   if (unused === undefined) return found;
-  throw refusal("mcp_servers", `${JSON.stringify(unused)} is named by no mcp_toolset of tools`);
+  throw badField("mcp_servers", `${JSON.stringify(unused)} is named by no mcp_toolset of tools`);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ResponseItem } from "../../../../inference/responses/stored-response.ts";
 import type { FoundPage } from "../../../../mcp/search/web-search.ts";
-import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { badField } from "../../../../platform/kernel/errors.ts";
 import { timeOrderedHex } from "../../../../platform/kernel/ids.ts";
 import type { GatewayTool, GatewayTools, ListedServer } from "../gateway-tools.ts";
 import type { RanTool } from "../run-tool.ts";
@@ -206,10 +206,9 @@ export function modelConversation(
   const known = new Set(requests.map(({ id }) => id));
   for (const id of answers.keys())
     if (!known.has(id))
-      throw new GatewayError(
-        "bad_request",
-        `input: there is no mcp_approval_request ${JSON.stringify(id)} in the conversation.`,
-        { param: "input" },
+      throw badField(
+        "input",
+        `there is no mcp_approval_request ${JSON.stringify(id)} in the conversation.`,
       );
   return {
     items: items.flatMap((item) => modelItems(item, { tools, answers })),

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../../../platform/kernel/errors.ts";
+import { badField, GatewayError } from "../../../../platform/kernel/errors.ts";
 import {
   gatewayMembers,
   listOf,
@@ -6,7 +6,6 @@ import {
   type Fields,
   flagIn,
   isAbsent,
-  refusal,
   textIn,
 } from "../../read-fields.ts";
 import { inMemory, type Upload } from "../../media/uploads.ts";
@@ -48,7 +47,7 @@ function texts(body: Fields, name: string): readonly string[] {
   if (isAbsent(value)) return [];
   const list = listOf(value) ?? [value];
   if (list.every((entry) => typeof entry === "string")) return list as readonly string[];
-  throw refusal(name, "must be a list of strings.");
+  throw badField(name, "must be a list of strings.");
 }
 
 /** Members that the gateway reads itself. OpenAI's audio API names no end users. */
@@ -72,8 +71,8 @@ const ownMembers: ReadonlySet<string> = new Set([
 export function soundOf(body: Fields, uploads: readonly Upload[]): Upload {
   const [upload, ...others] = uploads;
   if (upload !== undefined && upload.field !== "file")
-    throw refusal(upload.field, "is no file of this request; it takes file.");
-  if (others.length > 0) throw refusal("file", "may be sent once; send a request for each.");
+    throw badField(upload.field, "is no file of this request; it takes file.");
+  if (others.length > 0) throw badField("file", "may be sent once; send a request for each.");
   const written = fieldsOf(body["input_audio"]);
   const { data, format } = written;
   const found =
@@ -93,7 +92,7 @@ export function soundOf(body: Fields, uploads: readonly Upload[]): Upload {
       metadata: { missing_fields: ["file"] },
     });
   }
-  if (found.content.size === 0) throw refusal("file", "is empty; send a file with sound.");
+  if (found.content.size === 0) throw badField("file", "is empty; send a file with sound.");
   return found;
 }
 
@@ -117,22 +116,22 @@ export function readTranscriptionRequest(
   const granularities = texts(body, "timestamp_granularities");
   for (const each of granularities) {
     if (each !== "word" && each !== "segment")
-      throw refusal("timestamp_granularities", "may hold word and segment.");
+      throw badField("timestamp_granularities", "may hold word and segment.");
   }
   if (granularities.length > 0 && format !== "verbose_json")
-    throw refusal("timestamp_granularities", "needs response_format verbose_json.");
+    throw badField("timestamp_granularities", "needs response_format verbose_json.");
   const stream = flagIn(body, "stream");
-  if (stream && task === "translate") throw refusal("stream", "translations are not streamed.");
+  if (stream && task === "translate") throw badField("stream", "translations are not streamed.");
   const written = body["temperature"] ?? 0;
   // Forms write numbers as text.
   const temperature = typeof written === "string" ? Number(written) : written;
   if (!(typeof temperature === "number" && temperature >= 0 && temperature <= 1))
-    throw refusal("temperature", "must be a number from 0 to 1.");
+    throw badField("temperature", "must be a number from 0 to 1.");
   checkSpeakers(body);
   checkChunking(body["chunking_strategy"]);
   for (const each of texts(body, "include")) {
-    if (each !== "logprobs") throw refusal("include", "may hold logprobs.");
-    if (format !== "json") throw refusal("include", "logprobs needs response_format json.");
+    if (each !== "logprobs") throw badField("include", "may hold logprobs.");
+    if (format !== "json") throw badField("include", "logprobs needs response_format json.");
   }
   return {
     task,
@@ -158,11 +157,14 @@ function checkSpeakers(body: Fields): void {
   const names = texts(body, "known_speaker_names");
   const references = texts(body, "known_speaker_references");
   if (names.length > speakersMax)
-    throw refusal("known_speaker_names", `may name at most ${speakersMax} speakers.`);
+    throw badField("known_speaker_names", `may name at most ${speakersMax} speakers.`);
   if (references.length > 0 && references.length !== names.length)
-    throw refusal("known_speaker_references", "must have one sample for each known_speaker_names.");
+    throw badField(
+      "known_speaker_references",
+      "must have one sample for each known_speaker_names.",
+    );
   if (references.some((sample) => !sample.startsWith("data:")))
-    throw refusal("known_speaker_references", "must be data URLs of sound.");
+    throw badField("known_speaker_references", "must be data URLs of sound.");
 }
 
 /** The numbers of a voice activity detection, which forms write as text. */
@@ -187,12 +189,12 @@ function checkChunking(value: unknown): void {
   if (isAbsent(value) || value === "auto") return;
   const { type, ...numbers } = fieldsOf(ofText(value));
   if (type !== "server_vad")
-    throw refusal("chunking_strategy", "must be auto, or an object whose type is server_vad.");
+    throw badField("chunking_strategy", "must be auto, or an object whose type is server_vad.");
   for (const [name, written] of Object.entries(numbers)) {
     const most = detectionMost[name];
     const number = typeof written === "string" ? Number(written) : written;
     if (most !== undefined && !(typeof number === "number" && number >= 0 && number <= most))
-      throw refusal(`chunking_strategy.${name}`, `must be a number from 0 to ${most}.`);
+      throw badField(`chunking_strategy.${name}`, `must be a number from 0 to ${most}.`);
   }
 }
 
@@ -200,6 +202,6 @@ function formatOf(body: Fields, task: TranscriptionRequest["task"]): TranscriptF
   const written = textIn(body, "response_format") ?? "json";
   const format = transcriptFormats.find((known) => known === written);
   if (format === undefined || (task === "translate" && format === "diarized_json"))
-    throw refusal("response_format", `must be one of ${transcriptFormats.join(", ")}.`);
+    throw badField("response_format", `must be one of ${transcriptFormats.join(", ")}.`);
   return format;
 }
