@@ -69,6 +69,9 @@ user gateway on >secret ~switchyard:* &switchyard:* -@all +@read +@write +@scrip
       SharedState.open({ ...options, url: urlFor("gateway:wrong"), certificates }),
     ).rejects.toThrow(SharedStateUnfitError);
     await expect(SharedState.open({ ...options, url })).rejects.toThrow(SharedStateAwayError);
+    await expect(
+      SharedState.open({ ...options, url: `${url}/9999`, certificates }),
+    ).rejects.toThrow("does not give database 9999");
     await server.kill();
   }, 240_000);
 

@@ -292,12 +292,20 @@ export class SharedState implements SharedPart, SharedParts {
     return new SharedStateAwayError(`no Valkey or Redis answers at ${this.place}${reason}`);
   }
 
-  /** Throws where the server belongs to a cluster, evicts keys, or runs no scripts. */
+  /** Throws where the server belongs to a cluster, lacks the database, evicts keys, or runs no scripts. */
   private async requireFit(): Promise<void> {
     if (/^cluster_enabled:1/m.test(await this.ask(() => this.client.info("cluster"))))
       throw new SharedStateClusterError(
         `the Valkey or Redis at ${this.place} is part of a cluster`,
       );
+    const { db = 0 } = this.client.options;
+    // The client goes on with the first database where the server refuses another.
+    if (db !== 0)
+      await this.client.select(db).catch(({ message }: Error) => {
+        throw new SharedStateUnfitError(
+          `the Valkey or Redis at ${this.place} does not give database ${db} (${message})`,
+        );
+      });
     requireNoEviction(await this.ask(() => this.client.info("memory")), this.place);
     await this.watch.answerOf(() => requireScripts(this.client, this.place));
   }

@@ -86,6 +86,7 @@ describe("secrets in log lines", () => {
     "SWITCHYARD_ENCRYPTION_KEY",
     "x-goog-api-key",
     "credential",
+    "args",
   ];
   test.each(secretKeys)("are redacted under the key %s at any depth", (key) => {
     const { lines, logger } = recorded();

@@ -32,6 +32,8 @@ const secretWords = new Set([
   "credential",
   "credentials",
   "otp",
+  // Of commands to Valkey, which errors of its client have: passwords, and what callers sent.
+  "args",
 ]);
 
 /** Keys that carry prompts and answers, which are logged only if the operator asks for them. */
