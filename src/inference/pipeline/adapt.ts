@@ -12,7 +12,7 @@ import type {
   AnswerDeviations,
 } from "./inference-call.ts";
 import {
-  keepSignature,
+  keepSignatures,
   type WorkspaceSignatures,
   withSignatures,
   newLateSeals,
@@ -33,7 +33,7 @@ import type {
   UpstreamDialect,
 } from "../dialects/dialect.ts";
 import { Relay } from "./stream/relay.ts";
-import { TranslatedWriter } from "./stream/translated-writer.ts";
+import { type KnownTurns, TranslatedWriter } from "./stream/translated-writer.ts";
 import {
   asGatewayFacts,
   fallbackBlock,
@@ -49,6 +49,7 @@ import {
   undeclaredFormat,
 } from "../dialects/shared/reasoning-rules.ts";
 import { runsSearches } from "../dialects/shared/extras/web-search.ts";
+import { CallIds } from "../dialects/shared/tools.ts";
 import { AnswerReader } from "../dialects/shared/stream/answer-reader.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
@@ -165,7 +166,10 @@ function translate(
   const reasoned = withReasoning(formatted.request, { route: { model, route }, upstream });
   const { signatures } = request;
   const canonical = withSeals(reasoned, { signatures, client, upstream, route });
-  const lateSeals = lateSealsOf(reasoned, { signatures, client });
+  const known: KnownTurns = {
+    lateSeals: lateSealsOf(reasoned, { signatures, client }),
+    callIds: CallIds.beside(canonical.messages),
+  };
   // A stream keeps the request in memory until it ends, and has no use for its messages.
   const { messages: _, ...asked } = canonical;
   const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
@@ -197,7 +201,7 @@ function translate(
     ...(upstream.requestHeaders !== undefined && { requestHeaders: upstream.requestHeaders }),
     losses: [...lost, ...capped.losses, ...formatted.losses, ...losses],
     readWhole: (_, answer) => {
-      const response = upstream.decodeResponse(answer, decoding);
+      const response = known.callIds.inAnswer(upstream.decodeResponse(answer, decoding));
       // Messages and the Gemini API report no creation time.
       if (response.createdAtSeconds <= 0) response.createdAtSeconds = request.nowSeconds();
       if (upstream.signsCalls === true) keepSignatures(response, request.signatures);
@@ -205,7 +209,7 @@ function translate(
     },
     usageOfFailure: (answer) => upstream.usageOfFailure?.(answer),
     createRelay: (options) =>
-      translatedRelay(options, { request, client, upstream, decoding, answering, lateSeals }),
+      translatedRelay(options, { request, client, upstream, decoding, answering, known }),
   };
 }
 
@@ -218,12 +222,12 @@ function translatedRelay(
     upstream,
     decoding,
     answering,
-    lateSeals,
+    known,
   }: DialectPair & {
     request: Pick<ClientRequest, "traceId" | "signatures" | "nowSeconds">;
     decoding: DecodeContext;
     answering: ResponseContext;
-    lateSeals: LateSeals | undefined;
+    known: KnownTurns;
   },
 ): Relay {
   const { hidesReasoning } = upstream;
@@ -237,13 +241,13 @@ function translatedRelay(
   });
   const writer = new TranslatedWriter({
     ...options,
+    ...known,
     reader,
     encoder,
     answerLosses: new AnswerLosses(client, answering),
     pingFrame: client.pingFrame ?? ": ping\n",
     traceId,
     signatures,
-    lateSeals,
     nowSeconds,
   });
   return new Relay(reader, writer);
@@ -293,11 +297,6 @@ const knownFacts = ({ fallback }: RelayOptions): Pick<ResponseContext, "gateway"
   fallback === undefined
     ? {}
     : { gateway: { requestedModel: fallback.requestedModel, fallback: fallbackBlock(fallback) } };
-
-function keepSignatures({ choices }: CanonicalResponse, signatures: WorkspaceSignatures): void {
-  for (const { parts } of choices)
-    for (const part of parts) if (part.type === "tool-call") keepSignature(part, signatures);
-}
 
 function withCap(
   asked: CanonicalRequest,

@@ -72,3 +72,61 @@ test.each(rows.filter(([name]) => !kept(name)))(
     expect(ids[0]).not.toBe(ids[1]);
   },
 );
+
+const repeated = { id: "call_0", type: "function", function: { name: "look", arguments: "{}" } };
+const histories: Readonly<Record<string, Fields>> = {
+  "openai-chat": {
+    messages: [
+      { role: "user", content: "Go" },
+      { role: "assistant", content: null, tool_calls: [repeated] },
+      { role: "tool", tool_call_id: "call_0", content: "1" },
+    ],
+  },
+  "anthropic-messages": {
+    messages: [
+      { role: "user", content: "Go" },
+      {
+        role: "assistant",
+        content: [{ type: "tool_use", id: "call_0", name: "look", input: {} }],
+      },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "call_0", content: "1" }] },
+    ],
+  },
+  "openai-responses": {
+    input: [
+      { role: "user", content: "Go" },
+      { type: "function_call", call_id: "call_0", name: "look", arguments: "{}" },
+      { type: "function_call_output", call_id: "call_0", output: "1" },
+    ],
+  },
+};
+
+// Agents pair results with calls by their ids alone: with a second `call_0` they run the first again.
+test.each(
+  rows.filter(
+    ([, { client, upstream }]) =>
+      client.name in histories && upstream !== client.name && upstream !== "google-generate",
+  ),
+)("a call has another id than those before it: %s", async (_, { client, upstream, streamed }) => {
+  const answer =
+    upstream === "openai-chat"
+      ? chat({
+          message: { role: "assistant", content: null, tool_calls: [repeated] },
+          finish_reason: "tool_calls",
+        })
+      : response([
+          {
+            type: "function_call",
+            call_id: "call_0",
+            name: "look",
+            arguments: "{}",
+            status: "completed",
+          },
+        ]);
+  scene.upstreams[upstream].script(
+    streamed ? stream(eventsOfWhole(upstream, answer)) : json(answer),
+  );
+  const body = { ...client.ask("Go"), ...histories[client.name], stream: streamed };
+  const reply = await scene.ask(client, body, { providers: [providerId(upstream)] });
+  expect([reply.status, reply.calls.map(({ id }) => id)]).toEqual([200, ["call_0_2"]]);
+});

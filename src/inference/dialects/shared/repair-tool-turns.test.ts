@@ -48,8 +48,10 @@ describe("repairToolTurns", () => {
     ["(a) =x =a u", "(a) =a text u"],
     ["(a) =a =a u", "(a) =a text u"],
     ["(a) s =a u", "(a) !a s text u"],
-    ["(a) (a) =a", "(a) !a (a) =a"],
-    ["(a) =a (a) =a", "(a) =a (a) =a"],
+    ["(a) (a) =a", "(a) !a (a_2) =a_2"],
+    ["(a) =a (ab) =b =a (a) =a", "(a) =a (a_2b) =b =a_2 (a_3) =a_3"],
+    ["(aa) =a =a u", "(aa_2) =a =a_2 u"],
+    ["(aa) =a u", "(aa_2) =a !a_2 u"],
   ];
   test.each(rows)("changes %s to %s", (before, after) => {
     expect(script(repairToolTurns(conversation(before)))).toBe(after);

@@ -1,5 +1,6 @@
-import type { JsonObject } from "../../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { CustomTool, CanonicalRequest } from "../../canonical/request.ts";
+import type { CanonicalResponse } from "../../canonical/response.ts";
 import { asObject, asArray, unsupportedContent } from "./wire-fields.ts";
 import type {
   AssistantMessage,
@@ -98,6 +99,20 @@ export function jsonAdvice(schema: JsonObject | undefined): string {
     schema === undefined ? "" : ` It must follow this JSON Schema: ${JSON.stringify(schema)}`;
   return `Answer with one JSON object and nothing else, without a code fence.${rule}`;
 }
+
+/**
+ * Returns the instruction for JSON where OpenAI's dialects ask for it and a conversation of another
+ * dialect does not speak of it, since they answer 400 then; undefined for all others.
+ */
+export const jsonWord = (
+  { output, dialect }: Pick<CanonicalRequest, "output" | "dialect">,
+  conversation: JsonValue,
+): string | undefined =>
+  output?.type === "json" &&
+  (dialect === "google-generate" || dialect === "anthropic-messages") &&
+  !/json/i.test(JSON.stringify(conversation))
+    ? jsonAdvice(undefined)
+    : undefined;
 
 /** The tool that a wire name means. */
 export interface ToolAlias {
@@ -263,52 +278,112 @@ export function argumentsObject(text: string): JsonObject {
 }
 
 /**
+ * Gives calls ids that no call before them has. Some servers begin anew with every answer (`call_0`),
+ * while agents know calls by their ids alone, and Anthropic answers 400 to one that comes
+ * twice.
+ */
+export class CallIds {
+  /** How often each id has come, as it was written or as it was given. */
+  private readonly counts = new Map<string, number>();
+
+  /** Creates ids beside those of a conversation. */
+  static beside(messages: readonly Message[]): CallIds {
+    const ids = new CallIds();
+    for (const message of messages)
+      if (message.role === "assistant")
+        for (const part of message.parts) if (part.type === "tool-call") ids.take(part.id);
+    return ids;
+  }
+
+  /** Returns an answer whose calls have such ids. */
+  inAnswer(response: CanonicalResponse): CanonicalResponse {
+    const choices = response.choices.map((choice) => ({
+      ...choice,
+      parts: choice.parts.map((part) =>
+        part.type === "tool-call" ? { ...part, id: this.take(part.id) } : part,
+      ),
+    }));
+    return { ...response, choices };
+  }
+
+  /** Returns the id itself where it is the first of its kind, and one with a number otherwise. */
+  take(id: string): string {
+    let free = id;
+    while (this.counts.has(free)) {
+      const count = (this.counts.get(id) ?? 0) + 1;
+      this.counts.set(id, count);
+      free = `${id}_${count}`;
+    }
+    this.counts.set(free, 1);
+    return free;
+  }
+}
+
+/**
  * Returns the conversation with every tool call answered once, directly after its turn, as every
- * upstream requires. A call without an answer (the user interrupted) gets an error result, and a
- * result without a call becomes a user's text after them. Conversations that are in order are
- * returned as they are.
+ * upstream requires, and with an id of its own. A call without an answer (the user interrupted) gets
+ * an error result, and a result without a call becomes a user's text after them. Conversations that
+ * are in order are returned as they are.
  */
 export function repairToolTurns(messages: readonly Message[]): readonly Message[] {
   if (!messages.some(isOfTools)) return messages;
+  const ids = new CallIds();
   const repaired: Message[] = [];
-  let open = new Map<string, ToolCallPart>();
+  const open: OpenCalls = new Map();
   let orphans: Message[] = [];
   const closeTurn = (): void => {
-    repaired.push(...missingResults(open), ...orphans);
-    open = new Map();
+    repaired.push(...[...open.values()].flat().map(missingResult), ...orphans);
+    open.clear();
     orphans = [];
   };
   for (const message of messages) {
     if (message.role === "tool") {
-      if (open.delete(message.toolCallId)) repaired.push(message);
-      else orphans.push(orphanAsText(message));
+      const call = open.get(message.toolCallId)?.shift();
+      if (call === undefined) orphans.push(orphanAsText(message));
+      else if (call.id === message.toolCallId) repaired.push(message);
+      else repaired.push({ ...message, toolCallId: call.id });
     } else {
       closeTurn();
-      if (message.role === "assistant") open = callsById(message);
-      repaired.push(message);
+      repaired.push(message.role === "assistant" ? withOwnIds(message, { ids, open }) : message);
     }
   }
   closeTurn();
   return repaired;
 }
 
+/** The calls of a turn that lack their results so far, by the ids that their client wrote. */
+type OpenCalls = Map<string, ToolCallPart[]>;
+
+/** Returns a turn whose calls have ids of their own, and notes them as open. */
+function withOwnIds(
+  message: AssistantMessage,
+  { ids, open }: { ids: CallIds; open: OpenCalls },
+): AssistantMessage {
+  let isChanged = false;
+  const parts = message.parts.map((part) => {
+    if (part.type !== "tool-call") return part;
+    const id = ids.take(part.id);
+    const call = id === part.id ? part : { ...part, id };
+    isChanged ||= call !== part;
+    const alike = open.get(part.id);
+    if (alike === undefined) open.set(part.id, [call]);
+    else alike.push(call);
+    return call;
+  });
+  return isChanged ? { ...message, parts } : message;
+}
+
 const isOfTools = (message: Message): boolean =>
   message.role === "tool" ||
   (message.role === "assistant" && message.parts.some((part) => part.type === "tool-call"));
 
-const callsById = (message: AssistantMessage): Map<string, ToolCallPart> =>
-  new Map(
-    message.parts.flatMap((part) => (part.type === "tool-call" ? [[part.id, part] as const] : [])),
-  );
-
-const missingResults = (open: ReadonlyMap<string, ToolCallPart>): ToolMessage[] =>
-  [...open.values()].map((call) => ({
-    role: "tool",
-    toolCallId: call.id,
-    parts: [{ type: "text", text: "(no result)" }],
-    isError: true,
-    ...(call.kind === "custom" && { kind: call.kind }),
-  }));
+const missingResult = (call: ToolCallPart): ToolMessage => ({
+  role: "tool",
+  toolCallId: call.id,
+  parts: [{ type: "text", text: "(no result)" }],
+  isError: true,
+  ...(call.kind === "custom" && { kind: call.kind }),
+});
 
 function orphanAsText(message: ToolMessage): Message {
   const lead = `Result of the tool call ${message.toolCallId}:`;

@@ -5,7 +5,7 @@ import {
   isSealedReasoning,
 } from "../../canonical/reasoning.ts";
 import { ResponseAssembler } from "../../canonical/response-assembler.ts";
-import type { StreamPart } from "../../canonical/response.ts";
+import type { CanonicalResponse, StreamPart } from "../../canonical/response.ts";
 
 /** The signature of a tool call, and the provider that made it. */
 interface CallSignature {
@@ -121,6 +121,15 @@ export function keepSignature(
   const { id, signature, provenance } = call;
   if (signature !== undefined)
     signatures.keep(id, { signature, ...(provenance !== undefined && { provenance }) });
+}
+
+/** Keeps the signatures of all calls of a whole answer. */
+export function keepSignatures(
+  { choices }: CanonicalResponse,
+  signatures: WorkspaceSignatures,
+): void {
+  for (const { parts } of choices)
+    for (const part of parts) if (part.type === "tool-call") keepSignature(part, signatures);
 }
 
 /**

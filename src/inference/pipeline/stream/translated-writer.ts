@@ -8,18 +8,24 @@ import { asGatewayFacts } from "../../dialects/shared/gateway-facts.ts";
 import type { RelayOptions } from "../../dialects/shared/stream/stream-relay.ts";
 import type { AnswerReader } from "../../dialects/shared/stream/answer-reader.ts";
 import type { StreamWriter } from "../../dialects/shared/stream/stream-writer.ts";
+import type { CallIds } from "../../dialects/shared/tools.ts";
 import { keepSignature, type WorkspaceSignatures, type LateSeals } from "./call-signatures.ts";
 
+/** What a writer knows of the conversation that its stream goes on with. */
+export interface KnownTurns {
+  /** Keeps the reasoning that the client is not sent; absent where it is sent all. */
+  lateSeals: LateSeals | undefined;
+  callIds: CallIds;
+}
+
 /** Options of a writer of another dialect. */
-interface TranslatedWriterOptions extends RelayOptions {
+interface TranslatedWriterOptions extends RelayOptions, KnownTurns {
   reader: AnswerReader;
   encoder: StreamEncoder;
   answerLosses: AnswerLosses;
   pingFrame: string;
   traceId: string;
   signatures: WorkspaceSignatures;
-  /** Keeps the reasoning that the client is not sent; absent where it is sent all. */
-  lateSeals: LateSeals | undefined;
   nowSeconds(): number;
 }
 
@@ -74,8 +80,9 @@ export class TranslatedWriter implements StreamWriter {
       .join("");
   }
 
-  private framesOf(part: StreamPart): string {
-    const { answerLosses, lateSeals, signatures, encoder } = this.options;
+  private framesOf(came: StreamPart): string {
+    const { answerLosses, lateSeals, signatures, encoder, callIds } = this.options;
+    const part = came.type === "tool-call-start" ? { ...came, id: callIds.take(came.id) } : came;
     answerLosses.observe(part);
     lateSeals?.observe(part);
     if (part.type === "tool-call-start") keepSignature(part, signatures);

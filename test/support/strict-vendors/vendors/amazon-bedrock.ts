@@ -137,6 +137,24 @@ export const amazonBedrockRules: readonly VendorRule[] = rulesOf(
       violates: { model: nova, body: converseHistory("functions.look_up:0") },
     },
     {
+      id: "call-ids-twice",
+      when: someTurn(
+        (turn) =>
+          new Set(usesOf(turn).map(({ toolUseId }) => toolUseId)).size < usesOf(turn).length,
+      ),
+      says: "The toolUse blocks at messages.1.content contain duplicate Ids: tooluse_1",
+      source:
+        "github.com/BerriAI/litellm/pull/20049, double16/Cyber-AutoAgent-ng/issues/27 (2026-03-06)",
+      violates: {
+        model: nova,
+        body: converseHistory(
+          "tooluse_1",
+          [],
+          [{ toolUse: { toolUseId: "tooluse_1", name: "look_up", input: {} } }],
+        ),
+      },
+    },
+    {
       id: "tool-name",
       when: (request) =>
         specsOf(request).some(({ name }) => !/^[a-zA-Z0-9_-]{1,64}$/.test(String(name))),

@@ -1,13 +1,22 @@
 import {
+  blocksOf,
   hasForms,
   hasOddMembers,
   hasTwins,
   isOfOlderDraft,
   listOf,
   someBlock,
+  turnsOf,
 } from "../reading.ts";
 import { rulesOf } from "../rule.ts";
-import { askClaude, claudeTool, eitherOf, oddMembers, olderSchema } from "../samples.ts";
+import {
+  askClaude,
+  claudeHistory,
+  claudeTool,
+  eitherOf,
+  oddMembers,
+  olderSchema,
+} from "../samples.ts";
 import { anthropicError } from "./anthropic-thoughts.ts";
 
 /** What Anthropic refuses about the definitions of tools. */
@@ -73,6 +82,25 @@ export const toolRules = rulesOf(
       violates: {
         model: "claude-sonnet-4-5",
         body: askClaude({ tools: [claudeTool({ input_schema: eitherOf })] }),
+      },
+    },
+    {
+      id: "call-ids-twice",
+      when: (request) => {
+        const calls = turnsOf(request)
+          .flatMap(blocksOf)
+          .filter(({ type }) => type === "tool_use");
+        return new Set(calls.map(({ id }) => id)).size < calls.length;
+      },
+      says: "messages.3.content.0: `tool_use` ids must be unique",
+      source:
+        "github.com/NVIDIA-NeMo/Switchyard/issues/502, BerriAI/litellm/issues/23510 (2026-09-02)",
+      violates: {
+        model: "claude-sonnet-4-5",
+        body: {
+          ...claudeHistory(),
+          messages: [1, 2].flatMap(() => listOf(claudeHistory()["messages"])),
+        },
       },
     },
     {
