@@ -9,9 +9,14 @@ import type {
 } from "../../canonical/request.ts";
 import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { currentSchema } from "../shared/schemas/current-schema.ts";
-import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
+import {
+  jsonAdvice,
+  objectSchema,
+  wrappedDescription,
+  wrappedParameters,
+} from "../shared/tools.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
-import { asObject, asString, joined, withoutUndefined } from "../shared/wire-fields.ts";
+import { asArray, asObject, asString, joined, withoutUndefined } from "../shared/wire-fields.ts";
 import { losePromptCaching, loseServiceTier } from "../shared/encode-state.ts";
 import { isTranslated, loseSearches, searchTerms } from "../shared/extras/web-search.ts";
 import { encodeContents } from "./contents/encode-contents.ts";
@@ -31,9 +36,14 @@ export function encodeRequest(
   options: EncodeRequestOptions,
 ): EncodedRequest {
   const state = new GeminiState(request, options);
-  const body = joined<JsonObject>(encodeContents(state), encodeToolFields(state), {
-    generationConfig: encodeGenerationConfig(state),
-  });
+  const tools = encodeToolFields(state);
+  const held = tools.tools === undefined || state.traits.formatBesideTools;
+  const conversation = encodeContents(state);
+  const body = joined<JsonObject>(
+    held ? conversation : withJsonAdvice(conversation, state),
+    tools,
+    { generationConfig: encodeGenerationConfig(state, { held }) },
+  );
   return { body, losses: state.losses, toolAliases: state.namer.aliases };
 }
 
@@ -41,9 +51,29 @@ export function encodeRequest(
 const maxStopCount = 5;
 const seedMax = 2 ** 31 - 1;
 
-/** Encodes `generationConfig`; undefined when the request sets nothing in it. */
-function encodeGenerationConfig(state: GeminiState): JsonObject | undefined {
-  const config = joined<JsonObject>(encodeSampling(state), encodeOutput(state), {
+/**
+ * Asks in words for JSON that the model cannot be held to where it is offered tools, and declares
+ * the loss.
+ */
+function withJsonAdvice(conversation: JsonObject, state: GeminiState): JsonObject {
+  const { output } = state.request;
+  if (output === undefined || output.type === "text") return conversation;
+  state.lose("response_format", "the model is asked to answer in JSON, and not held to it");
+  const advice = jsonAdvice(output.type === "json-schema" ? output.schema : undefined);
+  const instructions = asArray(asObject(conversation.systemInstruction)?.parts) ?? [];
+  return { ...conversation, systemInstruction: { parts: [...instructions, { text: advice }] } };
+}
+
+/**
+ * Encodes `generationConfig`; undefined when the request sets nothing in it. `held` says whether the
+ * answer may be held to a format.
+ */
+function encodeGenerationConfig(
+  state: GeminiState,
+  { held }: { held: boolean },
+): JsonObject | undefined {
+  const format = held ? encodeFormat(state) : {};
+  const config = joined<JsonObject>(encodeSampling(state), format, encodeOutput(state), {
     thinkingConfig: encodeThinking(state),
   });
   loseUnsupported(state);
@@ -108,7 +138,6 @@ function encodeOutput(state: GeminiState): JsonObject {
   const isPlainText =
     modalities === undefined || (modalities.length === 1 && modalities[0] === "text");
   return {
-    ...encodeFormat(state),
     responseModalities: isPlainText
       ? undefined
       : modalities.map((modality) => modality.toUpperCase()),
@@ -139,16 +168,8 @@ function speechConfigOf({ audio, modalities }: CanonicalRequest): JsonObject | u
 }
 
 function encodeFormat(state: GeminiState): JsonObject {
-  const { output, tools } = state.request;
+  const { output } = state.request;
   if (output === undefined || output.type === "text") return {};
-  if (
-    !state.traits.formatBesideTools &&
-    tools !== undefined &&
-    tools.some((tool) => tool.type !== "hosted")
-  ) {
-    state.lose("response_format", "the model keeps to no format while it is offered tools");
-    return {};
-  }
   if (forcesFunction(state)) {
     state.lose("response_format", "the model keeps to no format where it is forced to call a tool");
     return {};
@@ -314,9 +335,13 @@ function encodeToolFields(state: GeminiState): JsonObject {
   });
 }
 
-/** Encodes a search, which newer models make beside the caller's functions too. */
+/**
+ * Encodes a search, which newer models make beside the caller's functions too. Gemini's choice is
+ * one of functions alone, so that none is offered where no tool is to be called.
+ */
 function encodeSearch(state: GeminiState, hasFunctions: boolean): JsonObject[] {
-  const { options, deviations } = state;
+  const { options, deviations, request } = state;
+  if (request.toolChoice?.type === "none") return [];
   if (!hasFunctions || searchesBesideFunctions(options.upstreamModel, deviations))
     return searchTerms(state, []) === undefined ? [] : [{ googleSearch: {} }];
   loseSearches(state, "the model does not search beside functions");

@@ -15,7 +15,7 @@ import {
   losePromptCaching,
   loseServiceTier,
 } from "../shared/encode-state.ts";
-import { objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
+import { jsonWord, objectSchema, wrappedDescription, wrappedParameters } from "../shared/tools.ts";
 import { unitedParameters } from "../shared/schemas/united-forms.ts";
 import { cachingFields, furtherSampling, openaiStrict } from "../shared/openai-fields.ts";
 import { flatEffort } from "../shared/reasoning-rules.ts";
@@ -39,8 +39,11 @@ export function encodeRequest(
     toolNameLengthMax,
     wrapsCustom,
   });
+  const messages = encodeMessages(state);
+  const word = jsonWord(request, messages);
+  const asked = word === undefined ? [] : [{ role: "system", content: word }];
   const body = joined<JsonObject>(
-    { model: options.upstreamModel, messages: encodeMessages(state) },
+    { model: options.upstreamModel, messages: [...asked, ...messages] },
     encodeStream(state),
     encodeToolFields(state),
     encodeSampling(state),

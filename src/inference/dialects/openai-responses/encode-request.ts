@@ -12,6 +12,7 @@ import type { EncodedRequest, EncodeRequestOptions } from "../dialect.ts";
 import { type EncodePlace, EncodeState, loseServiceTier } from "../shared/encode-state.ts";
 import {
   answerField,
+  jsonWord,
   objectSchema,
   wrappedDescription,
   wrappedParameters,
@@ -58,11 +59,13 @@ export function encodeRequest(
     toolNameLengthMax,
     wrapsCustom,
   });
-  const { instructions, input } = encodeInput(state);
+  const { instructions: written, input } = encodeInput(state);
+  const word = jsonWord(request, [written ?? "", ...input]);
+  const instructions = [written, word].filter((text) => text !== undefined).join("\n\n");
   const extensions = state.at("").extensionFields(request.extensions);
   const tools = encodeToolFields(state);
   const body = joined<JsonObject>(
-    { model: options.upstreamModel, input, instructions, store: false },
+    { model: options.upstreamModel, input, instructions: instructions || undefined, store: false },
     encodeStream(state),
     tools,
     encodeSampling(state),
@@ -71,7 +74,10 @@ export function encodeRequest(
     encodeIdentity(state),
     encodePromptCaching(state),
     extensions,
-    { include: encodeInclude(state, extensions.include), text: encodeText(state, extensions.text) },
+    {
+      include: encodeInclude(state, extensions.include),
+      text: encodeText(state, { own: extensions.text, tools: tools.tools }),
+    },
   );
   return {
     body: state.withoutUnsupported(body),
@@ -207,15 +213,36 @@ function asksForSeals({ request: { reasoning }, options }: EncodeState): boolean
   return effort === undefined ? Boolean(reasoning?.summary) : effort !== "none";
 }
 
-function encodeText(state: EncodeState, own: JsonValue | undefined): JsonObject | undefined {
+function encodeText(
+  state: EncodeState,
+  { own, tools }: { own: JsonValue | undefined; tools: JsonValue | undefined },
+): JsonObject | undefined {
   const { output, verbosity } = state.request;
   if (own === undefined && output === undefined && verbosity === undefined) return undefined;
   const fields = withoutUndefined<JsonObject>({
     ...asObject(own),
-    ...(output && { format: encodeFormat(output, state) }),
+    ...(output && {
+      format: isJsonOfSearch(state, tools) ? openFormat : encodeFormat(output, state),
+    }),
     verbosity,
   });
   return Object.keys(fields).length === 0 ? undefined : fields;
+}
+
+/** A form of JSON that says nothing of its members. */
+const openFormat: JsonObject = {
+  type: "json_schema",
+  name: "response",
+  schema: { type: "object" },
+  strict: false,
+};
+
+/** Returns whether a search needs JSON in another form: models refuse it in JSON mode. */
+function isJsonOfSearch(state: EncodeState, tools: JsonValue | undefined): boolean {
+  if (state.request.output?.type !== "json" || state.sameDialect || !searchesAtOpenai(tools))
+    return false;
+  state.lose("response_format", "the model does not search in JSON mode; it has an open schema");
+  return true;
 }
 
 function encodeFormat(format: OutputFormat, state: EncodeState): JsonObject {

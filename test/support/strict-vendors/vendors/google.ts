@@ -76,6 +76,17 @@ const generationRules = rulesOf({ vendor: "google", endpoint: "generate", body: 
     },
   },
   {
+    id: "json-beside-search",
+    models: /gemini-(?:1|2)/,
+    when: all(asksJson, searches),
+    says: "Tool use with a response mime type: 'application/json' is unsupported",
+    source: "github.com/tbphp/gpt-load/issues/188, snailyp/gemini-balance/pull/286 (2025-08-18)",
+    violates: {
+      model: "gemini-2.5-flash",
+      body: { ...config({ responseMimeType: "application/json" }), tools: [{ googleSearch: {} }] },
+    },
+  },
+  {
     id: "level-and-budget",
     when: all(
       isSet("generationConfig.thinkingConfig.thinkingLevel"),

@@ -62,6 +62,9 @@ interface HeldResult {
   place: GeminiPlace;
 }
 
+/** The turn before a call with which a conversation begins: Gemini answers 400 to one without it. */
+const openingTurn = { role: "user", parts: [{ text: "(The conversation begins.)" }] };
+
 /**
  * Groups messages into contents: neighbours of one role become one, and the results of one turn are
  * placed together.
@@ -106,7 +109,10 @@ class ConversationEncoder {
       this.state.lose(`messages[${last}]`, "the model takes no beginning of its answer");
       this.append("user", textParts("Continue."));
     }
-    return this.contents.map(({ role, parts }) => ({ role, parts }));
+    const [first] = this.contents;
+    const isCall = first?.role === "model" && first.parts.some(({ functionCall }) => functionCall);
+    const contents = isCall ? [openingTurn, ...this.contents] : this.contents;
+    return contents.map(({ role, parts }) => ({ role, parts }));
   }
 
   private append(role: "user" | "model", parts: JsonObject[]): void {
