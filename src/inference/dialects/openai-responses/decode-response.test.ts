@@ -19,6 +19,19 @@ const message = (content: JsonObject[], more: JsonObject = {}): JsonObject => ({
 });
 
 describe("an upstream response", () => {
+  test.each([
+    ["the provider says to charge", { tool_usage: { web_search: { num_requests: 3 } } }, 3],
+    ["none, where all were free", { tool_usage: { web_search: { num_requests: 0 } } }, undefined],
+    ["it shows, where it says nothing", {}, 1],
+  ])("counts the searches that %s", (_, more, searches) => {
+    const output = [
+      { type: "web_search_call", action: { type: "search", queries: ["a", "b"] } },
+      { type: "web_search_call", action: { type: "open_page" } },
+    ];
+    const usage = { input_tokens: 9, output_tokens: 1 };
+    expect(decodeResponse(whole(output, { usage, ...more })).usage?.usage.searches).toBe(searches);
+  });
+
   test("is decoded to parts in order", () => {
     const search = { type: "web_search_call", id: "ws_1" };
     expect(

@@ -11,18 +11,23 @@ import { withoutUndefined } from "../shared/wire-fields.ts";
 /**
  * Reads the usage of a response object, complete or in progress, with its service tier and the
  * calls of OpenAI's tools that are charged one by one: searches of the web and of files, and the
- * containers that code ran in. Opening a page that a search found is free. Source: OpenAI's price
- * page (2026-07).
+ * containers that code ran in. Searches that are charged are reported apart from their items, of
+ * which one may make several and some are free (openai 7.55, `Response.ToolUsage`); where they are
+ * not, opening a page that a search found is free. Source: OpenAI's price page (2026-07).
  */
 export function readResponseUsage(response: {
   usage?: unknown;
   service_tier?: unknown;
   output?: unknown;
+  tool_usage?: unknown;
 }): MeteredUsage | undefined {
   const metered = withTier(readOpenaiUsage(response.usage), response.service_tier);
-  const output = Array.isArray(response.output) ? response.output : [];
-  if (metered === undefined || output.length === 0) return metered;
-  const { searches, toolCalls } = callsIn(output);
+  if (metered === undefined) return metered;
+  const { searches: shown, toolCalls } = callsIn(
+    Array.isArray(response.output) ? response.output : [],
+  );
+  const { num_requests: charged } = fieldsOf(fieldsOf(response.tool_usage).web_search);
+  const searches = isCount(charged) ? charged : shown;
   if (searches === 0 && toolCalls === 0) return metered;
   return {
     ...metered,
@@ -33,6 +38,9 @@ export function readResponseUsage(response: {
     },
   };
 }
+
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0;
 
 function callsIn(output: readonly unknown[]): { searches: number; toolCalls: number } {
   const containers = new Set<unknown>();
