@@ -29,6 +29,19 @@ const routes = (providers: Record<string, SourceModel[]>, id: string): string[] 
     .rows.filter((row) => row.id === id)
     .map((row) => `${row.provider} ${row.upstream}`);
 
+test("prices a search at models that take one", () => {
+  const names = ["o1", "o3", "o3-mini"];
+  const { rows } = transform({ openai: names.map((name) => model(name)) });
+  const priced = rows
+    .filter(({ upstream }) => names.includes(upstream))
+    .map(({ upstream, tools }) => [upstream, tools?.["web_search"]]);
+  expect(priced).toEqual([
+    ["o1", undefined],
+    ["o3", "0.01"],
+    ["o3-mini", undefined],
+  ]);
+});
+
 test("converts a source row to a facts row", () => {
   const { rows } = transform({
     openai: [

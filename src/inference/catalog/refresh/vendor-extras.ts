@@ -47,11 +47,16 @@ const vendorExtras: readonly VendorExtras[] = [
     service_tier: { flex: "0.5" },
   },
   // Searches of the preview tool cost more with models that do not reason, so those have no price.
+  // o1 and o3-mini answer 400 to them: BerriAI/litellm#23275, pydantic/genai-prices#630 (2026-08).
+  {
+    provider: "openai",
+    models: /^(?:gpt-[5-9]|o(?!1(?:-|$)|3-mini)\d)/,
+    tools: { web_search: searchUsd },
+  },
   {
     provider: "openai",
     models: /^(?:gpt-[5-9]|o[1-9])/,
     tools: {
-      web_search: searchUsd,
       file_search: "0.0025",
       code_interpreter: "0.03",
       code_interpreter_4g: "0.12",

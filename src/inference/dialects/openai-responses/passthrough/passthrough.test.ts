@@ -163,7 +163,7 @@ describe("reasoning of earlier turns", () => {
     const input = [call, foreign, ...turn, asked, call, foreign, own, call];
     expect(sent({ model: "m", input }).input).toEqual([
       call,
-      ...[bare(call), bare(custom), result, search, bare(said)],
+      ...[bare(call), bare(custom), result, bare(search), bare(said)],
       asked,
       call,
       own,

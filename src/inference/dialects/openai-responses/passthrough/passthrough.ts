@@ -294,8 +294,13 @@ const isReference = ({ type, id, role }: Item): boolean =>
 /** Returns whether an item is a message to the model, with which another turn begins. */
 export const isAsked = ({ role }: Item): boolean => role !== undefined && role !== "assistant";
 
-/** The types of items that are accepted without an id. */
-const idlessTypes: readonly unknown[] = ["message", "function_call", "custom_tool_call"];
+/** The types of items that are accepted without an id; of searches, as Codex sends them. */
+const idlessTypes: readonly unknown[] = [
+  "message",
+  "function_call",
+  "custom_tool_call",
+  "web_search_call",
+];
 
 /**
  * Returns the item itself, a changed one, or the reason why it is left out. What the model said or
