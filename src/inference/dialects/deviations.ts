@@ -86,10 +86,15 @@ export interface DialectDeviations {
    */
   reasoningBesideCalls?: boolean;
   /**
-   * Whether a model that reasons cannot be forced to call a tool. Reasoning is then turned off, by
-   * `thinking`; models of these names cannot turn it off, and choose themselves.
+   * The upstream turns reasoning off by `thinking`, and passes over the effort `none`; models of
+   * these names cannot turn it off.
    */
-  unforcedWhileReasoning?: { alwaysReasons: RegExp };
+  thinkingSwitch?: { alwaysReasons?: RegExp };
+  /**
+   * Whether a model that reasons cannot be forced to call a tool. Reasoning is then turned off, or
+   * the model chooses itself where it cannot be.
+   */
+  unforcedWhileReasoning?: boolean;
 }
 
 /** Request fields that a model answers with 400, by their names in chat. */

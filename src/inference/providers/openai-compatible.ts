@@ -174,7 +174,9 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       readsPictures: /flash/,
       // The reference of `response_format` knows text and JSON (api-docs.deepseek.com, 2026-11).
       jsonWithoutSchema: true,
-      unforcedWhileReasoning: { alwaysReasons: /reasoner/ },
+      // BerriAI/litellm#27453 (2026-05).
+      thinkingSwitch: { alwaysReasons: /reasoner/ },
+      unforcedWhileReasoning: true,
       // The reference of "FIM Completion (Beta)" has these members, and 4K tokens as the most
       // (api-docs.deepseek.com/guides/fim_completion).
       ownCompletions: {
@@ -283,7 +285,9 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       reasoningBesideCalls: true,
       refusesEmptyTurns: true,
       plainSchemas: true,
-      unforcedWhileReasoning: { alwaysReasons: /thinking|k2\.[7-9]|k[3-9]/ },
+      // theopenco/llmgateway#3065 (2026-07).
+      thinkingSwitch: { alwaysReasons: /thinking|k2\.[7-9]|k[3-9]/ },
+      unforcedWhileReasoning: true,
     },
     // Sampling is fixed from K2.5 on; another value is answered with 400.
     refuses: ({ name }) => ({

@@ -18,12 +18,13 @@ const envelope = ({ message }: { message: string }): Fields => ({
   error: { message, type: "invalid_request_error", param: null, code: "invalid_request_error" },
 });
 
-/** V4 thinks unless the request turns it off; the older names are fixed. */
+/**
+ * V4 thinks unless the request turns it off, by `thinking` alone (BerriAI/litellm#27453, 2026-05);
+ * the older names are fixed.
+ */
 const thinking = /deepseek-(?:v[4-9]|reasoner)/;
 const thinks = ({ model, body }: VendorRequest): boolean =>
-  thinking.test(model) &&
-  body["reasoning_effort"] !== "none" &&
-  at(body, "thinking.type") !== "disabled";
+  thinking.test(model) && at(body, "thinking.type") !== "disabled";
 
 /** Flash reads the pictures of users. */
 const sees = ({ model }: VendorRequest, { role }: Fields): boolean =>

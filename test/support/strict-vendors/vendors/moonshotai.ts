@@ -1,4 +1,4 @@
-import { all, at, callsOf, functionsOf, isAbove, isOther, someTurn } from "../reading.ts";
+import { all, at, callsOf, functionsOf, isAbove, isOther, isSet, someTurn } from "../reading.ts";
 import { rulesOf, type VendorRequest, type VendorRule } from "../rule.ts";
 import { ask, chatHistory, chatTool } from "../samples.ts";
 import { moonshotError, moonshotSchemaRules } from "./moonshotai-schemas.ts";
@@ -56,6 +56,24 @@ const rules = rulesOf({ vendor: "moonshotai", endpoint: "chat", body: moonshotEr
     says: "thinking is enabled but reasoning_content is missing in assistant tool call message at index 1",
     source: "github.com/continuedev/continue/issues/11711 (2026-03-22)",
     violates: { model: kimi, body: chatHistory() },
+  },
+  {
+    id: "thinking-off-on-thinkers",
+    models: /kimi-k2\.[7-9]|kimi-k2-thinking/,
+    when: ({ body }) => at(body, "thinking.type") === "disabled",
+    says: "invalid thinking: only type=enabled is allowed for this model",
+    source: "github.com/theopenco/llmgateway/pull/3065 (2026-07-14)",
+    violates: { model: "kimi-k2.7-code", body: ask({ thinking: { type: "disabled" } }) },
+  },
+  {
+    id: "thinking-and-effort",
+    when: all(isSet("thinking"), isSet("reasoning_effort")),
+    says: "cannot specify both 'thinking' and 'reasoning_effort'",
+    source: "github.com/HKUDS/nanobot/issues/3939 (2026-05-20)",
+    violates: {
+      model: kimi,
+      body: ask({ thinking: { type: "enabled" }, reasoning_effort: "high" }),
+    },
   },
   {
     id: "choice-required",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fitMessages } from "./fit-body.ts";
+import { fitBody, fitMessages } from "./fit-body.ts";
 
 const asked = { role: "user", content: "Hello" };
 const called = { role: "assistant", content: null, tool_calls: [{ id: "a", type: "function" }] };
@@ -31,6 +31,27 @@ test.each([
   });
   expect(last).toEqual(isAdded ? { ...called, reasoning_content: "" } : called);
 });
+
+test.each<[model: string, reasons: boolean, sent: object, lost: string[]]>([
+  ["kimi-k2.5", true, { thinking: { type: "disabled" } }, []],
+  ["kimi-k2.7-code", true, {}, ["reasoning"]],
+  ["kimi-k2-0905-preview", false, { reasoning_effort: "none" }, []],
+])(
+  "reasoning is off by the upstream's own switch, where it has one: %s",
+  (model, reasons, sent, lost) => {
+    const messages = [asked];
+    const { body, losses } = fitBody(
+      { messages, reasoning_effort: "none" },
+      {
+        deviations: { thinkingSwitch: { alwaysReasons: /k2\.7/ } },
+        reasons,
+        upstreamModel: model,
+      },
+    );
+    expect(body).toEqual({ messages, ...sent });
+    expect(losses.map(({ field }) => field)).toEqual(lost);
+  },
+);
 
 test.each([
   [{ content: "So.", reasoning_content: "Hm." }, [{ type: "text", text: "So." }]],

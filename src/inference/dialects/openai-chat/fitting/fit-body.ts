@@ -24,10 +24,10 @@ export function fitBody(
  * reasons cannot be forced to call.
  */
 export function bodyChanges(sent: JsonObject, upstream: FittedUpstream): BodyChanges {
-  const readable = readableMessages(sent, upstream);
-  const body = readable === unchanged ? sent : { ...sent, messages: readable.changes["messages"] };
+  const first = joinedChanges([readableMessages(sent, upstream), switchedOff(sent, upstream)]);
+  const body = first === unchanged ? sent : ({ ...sent, ...first.changes } as JsonObject);
   const unforced = joinedChanges([
-    readable,
+    first,
     unforcedTool(body, upstream),
     knownEffort(body, upstream),
     unreasonedFunctions(body, upstream),
@@ -108,7 +108,7 @@ const unchanged: BodyChanges = { changes: {}, losses: [] };
 /** Returns whether an upstream has rules about functions. */
 export const hasFunctionRules = (deviations: DialectDeviations): boolean =>
   deviations.unsupportedToolFields !== undefined ||
-  deviations.unforcedWhileReasoning !== undefined ||
+  deviations.unforcedWhileReasoning === true ||
   deviations.unreasonedFunctions !== undefined ||
   deviations.plainSchemas === true ||
   deviations.unnamedToolChoice === true;
@@ -154,25 +154,43 @@ function plainDefinition(
   return parameters === schema ? kept : { ...kept, parameters };
 }
 
+/** What turns reasoning off where the effort `none` does not. */
+const off = { thinking: { type: "disabled" }, reasoning_effort: undefined };
+
+const alwaysReasons = ({
+  deviations: { thinkingSwitch },
+  upstreamModel,
+}: FittedUpstream): boolean => thinkingSwitch?.alwaysReasons?.test(upstreamModel) === true;
+
+/** Turns reasoning off by the switch of an upstream that passes over the effort `none`. */
+function switchedOff(body: JsonObject, upstream: FittedUpstream): BodyChanges {
+  const { deviations, reasons } = upstream;
+  if (deviations.thinkingSwitch === undefined || !reasons || body.reasoning_effort !== "none")
+    return unchanged;
+  if (!alwaysReasons(upstream)) return { changes: off, losses: [] };
+  return {
+    changes: { reasoning_effort: undefined },
+    losses: [{ field: "reasoning", reason: "the model cannot stop thinking" }],
+  };
+}
+
 /**
  * Turns reasoning off for a forced tool where the model can, and otherwise lets the model choose
  * among the tools.
  */
-function unforcedTool(
-  body: JsonObject,
-  { deviations: { unforcedWhileReasoning }, reasons, upstreamModel }: FittedUpstream,
-): BodyChanges {
+function unforcedTool(body: JsonObject, upstream: FittedUpstream): BodyChanges {
   const { tool_choice: choice } = body;
   const isForced = choice === "required" || asObject(choice)?.type === "function";
-  if (unforcedWhileReasoning === undefined || !reasons || !isForced || isReasoningOff(body))
+  const { deviations, reasons } = upstream;
+  if (deviations.unforcedWhileReasoning !== true || !reasons || !isForced || isReasoningOff(body))
     return unchanged;
-  if (unforcedWhileReasoning.alwaysReasons.test(upstreamModel))
+  if (alwaysReasons(upstream))
     return {
       changes: { tool_choice: "auto" },
       losses: [{ field: "tool_choice", reason: "a model that reasons chooses its tools itself" }],
     };
   return {
-    changes: { thinking: { type: "disabled" }, reasoning_effort: undefined },
+    changes: off,
     losses: [
       {
         field: "reasoning",

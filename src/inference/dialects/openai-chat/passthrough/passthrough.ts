@@ -164,6 +164,7 @@ const hasRules = ({
   deviations.userLengthMax !== undefined ||
   deviations.jsonWithoutSchema === true ||
   deviations.readsTextAlone === true ||
+  deviations.thinkingSwitch !== undefined ||
   hasFunctionRules(deviations) ||
   hasMessageRules({ deviations, upstreamModel });
 
