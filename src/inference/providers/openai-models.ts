@@ -25,21 +25,29 @@ export const openaiMaxElsewhere = /^gpt-(?:5\.(?:[6-9]|\d\d)|[6-9]|\d\d)(?!.*cha
 export const openaiUnknownFields = ["top_k", "min_p", "top_a", "repetition_penalty"];
 
 /**
+ * Wire names of OpenAI's models that cannot stop reasoning: they answer 400 to the effort `none`,
+ * and to what others take beside it.
+ */
+const openaiThinkers = /^(?:o\d|gpt-5(?![.\d])|gpt-6(?:\.\d+)?-astra)/;
+
+/** What models refuse while they reason. */
+const sampling = [
+  "temperature",
+  "top_p",
+  "presence_penalty",
+  "frequency_penalty",
+  "logit_bias",
+  "logprobs",
+  "top_logprobs",
+];
+
+/**
  * Returns the parameters that a model refuses. Source: developers.openai.com, "Reasoning models",
  * and the reference of `stop` (2026-11).
  */
 export const openaiRefusals = ({ name, reasons, takesEffort }: NamedModel): RefusedParameters =>
-  reasons && !name.includes("chat")
-    ? {
-        always: ["stop"],
-        whileReasoning: [
-          "temperature",
-          "top_p",
-          "presence_penalty",
-          "frequency_penalty",
-          "logit_bias",
-          "logprobs",
-          "top_logprobs",
-        ],
-      }
-    : { always: takesEffort ? [] : ["reasoning_effort"], whileReasoning: [] };
+  !reasons || name.includes("chat")
+    ? { always: takesEffort ? [] : ["reasoning_effort"], whileReasoning: [] }
+    : openaiThinkers.test(name)
+      ? { always: ["stop", ...sampling], whileReasoning: [] }
+      : { always: ["stop"], whileReasoning: sampling };

@@ -12,7 +12,7 @@ import {
 } from "../../canonical/reasoning.ts";
 import type { TargetRoute } from "./exchange.ts";
 import type { JsonObject } from "../../canonical/json.ts";
-import type { AssistantPart } from "../../canonical/message.ts";
+import type { AssistantMessage, AssistantPart } from "../../canonical/message.ts";
 import type { EncodeState } from "./encode-state.ts";
 import { choosesSearch, searchesAtOpenai } from "./extras/web-search.ts";
 import { asObject, withoutUndefined } from "./wire-fields.ts";
@@ -272,16 +272,22 @@ function budgeted(
 }
 
 /**
- * Returns whether sealed reasoning is missing: with a budget, a turn that waits for results of its
- * calls has to begin with it (Anthropic).
+ * Returns whether sealed reasoning is missing: with a budget, a turn whose results come last has to
+ * begin with it (Anthropic), also where the user speaks behind these.
  */
 function lacksThoughts({ request: { messages }, options: { providerId } }: EncodeState): boolean {
-  const lastUser = messages.findLastIndex((message) => message.role === "user");
-  const turns = messages.slice(lastUser + 1).filter((message) => message.role === "assistant");
+  const lastTurn = messages.findLastIndex((message) => message.role === "assistant");
+  const begin = messages.findLastIndex(({ role }, index) => index < lastTurn && role === "user");
+  const turns = messages.slice(begin + 1).filter((message) => message.role === "assistant");
+  const calls = ({ parts }: AssistantMessage): boolean =>
+    parts.some((part) => part.type === "tool-call");
   const isSealed = (part: AssistantPart): boolean =>
     part.type === "reasoning" && isSealedReasoning(part) && !isForeignReasoning(part, providerId);
-  return turns.some(
-    ({ parts }) => parts.some((part) => part.type === "tool-call") && !parts.some(isSealed),
+  const last = turns.at(-1);
+  return (
+    last !== undefined &&
+    calls(last) &&
+    turns.some((turn) => calls(turn) && !turn.parts.some(isSealed))
   );
 }
 

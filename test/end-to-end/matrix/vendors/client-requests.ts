@@ -130,6 +130,11 @@ export const clientRequests: readonly ClientCase[] = [
   messages("tools without reasoning", { tools: [claudeTool()], thinking: { type: "disabled" } }),
   messages("a history of calls", { tools: [claudeTool()] }, claudeTurns()),
   messages(
+    "tools without reasoning, of which one is to be called, behind others",
+    { tools: [claudeTool()], tool_choice: { type: "any" }, thinking: { type: "disabled" } },
+    claudeTurns(),
+  ),
+  messages(
     "a history of thoughts of another model",
     { tools: [claudeTool()], temperature: 1 },
     claudeTurns({ type: "thinking", thinking: "Hm.", signature: "gw1:elsewhere:sealed" }),
@@ -179,6 +184,11 @@ export const clientRequests: readonly ClientCase[] = [
   gemini("a schema", {
     generationConfig: { responseMimeType: "application/json", responseJsonSchema: schema },
   }),
+  gemini(
+    "JSON of which nothing says so",
+    { generationConfig: { responseMimeType: "application/json" } },
+    [{ role: "user", parts: [{ text: "How warm is it?" }] }],
+  ),
   gemini("sampling and safety", {
     generationConfig: { temperature: 0.3, topK: 40, maxOutputTokens: 700, seed: 7 },
     safetySettings: [{ category: "HARM_CATEGORY_HARASSMENT", threshold: "OFF" }],

@@ -41,10 +41,10 @@ export const clientsOwn: readonly RegExp[] = [
   /^llama-cpp\/(?:pattern-without-anchors|prompt-\w+)$/,
   /\/(?:schema-missing|schema-streamed|json-without-the-word)$/,
   /^groq\/json-beside-functions$/,
-  // An effort that the client names beside a tool that excludes it.
-  /^openai\/responses-search-with-least-effort$/,
+  // A model, an effort or JSON mode that the client names beside a tool that excludes it.
+  /^openai\/responses-search-(?:with-least-effort|in-json-mode|of-older-models)$/,
   // Fields that the client's own dialect does not have.
-  /^openai\/(?:responses-unknown-(?!reasoning)|responses-item-id|responses-nested-tool|responses-reasoning-alone)/,
+  /^openai\/(?:responses-unknown-(?!reasoning)|responses-item-id|responses-nested-tool|responses-reasoning-alone|responses-search-without-reasoning)/,
   /^openai\/(?:unknown-thinking|unknown-top-k|image-in-a-result)$/,
   /^(?:mistral\/extra-functions|openrouter\/(?:effort-and-budget|two-efforts)|cohere\/n)$/,
   // Turns in an order or a form that the model's own template refuses.
@@ -53,6 +53,8 @@ export const clientsOwn: readonly RegExp[] = [
   /^groq\/(?:cache-control|cap-above-model)$/,
   // What one family of models lacks.
   /^xai\/responses-functions$/,
+  // Thinking in the vendor's own words.
+  /^moonshotai\/thinking-(?:off-on-thinkers|and-effort)$/,
 ];
 
 /**

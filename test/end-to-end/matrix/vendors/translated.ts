@@ -84,7 +84,10 @@ export const translated: Readonly<Record<string, Fields>> = {
   "anthropic/top-k-while-thinking": thinking({ top_k: 5 }),
   "anthropic/top-p-while-thinking": thinking({ top_p: 0.5 }),
   "anthropic/forced-tool-while-thinking": thinking(forced),
-  "anthropic/calls-without-thought": { ...chatHistory(), reasoning_effort: "high" },
+  "anthropic/calls-without-thought": {
+    ...chatHistory({}, { role: "user", content: "And?" }),
+    reasoning_effort: "high",
+  },
   "anthropic/foreign-signature": chatHistory({
     call: chatCall({
       reasoning_details: [{ type: "reasoning.text", text: "Hm.", signature: "gw1:google:x" }],
@@ -114,6 +117,7 @@ export const translated: Readonly<Record<string, Fields>> = {
   "anthropic/calls-without-results": cutCalls,
   "anthropic/results-without-calls": strayResult,
   "anthropic/call-id": oddCalls,
+  "anthropic/call-ids-twice": chatHistory({}, chatCall(), chatResult()),
   "anthropic/history-without-tools": toolless,
   "anthropic/tool-name": badName,
   "anthropic/member-name": ask({ tools: [chatTool({ parameters: oddMembers })] }),
@@ -179,6 +183,15 @@ export const translated: Readonly<Record<string, Fields>> = {
   "amazon-bedrock/result-status": cutCalls,
   "amazon-bedrock/image-in-a-result": seen,
   "amazon-bedrock/call-id": oddCalls,
+  "amazon-bedrock/call-ids-twice": {
+    ...toolless,
+    messages: [
+      { role: "user", content: "Hi" },
+      chatCall({ tool_calls: [1, 2].flatMap(() => chatCall()["tool_calls"] as Fields[]) }),
+      chatResult(),
+      chatResult(),
+    ],
+  },
   "amazon-bedrock/tool-name": ask({ tools: [chatTool({ name: "look.up" })] }),
   "amazon-bedrock/empty-description": ask({ tools: [chatTool({ description: "" })] }),
   "amazon-bedrock/schema-type": ask({ tools: [chatTool({ parameters: undefined })] }),
@@ -223,6 +236,10 @@ export const translated: Readonly<Record<string, Fields>> = {
     tools: [chatTool()],
     response_format: { type: "json_object" },
   }),
+  "google/json-beside-search": ask({
+    web_search_options: {},
+    response_format: { type: "json_object" },
+  }),
   "google/level-and-budget": thinking({ max_tokens: 4_096 }),
   "google/level-on-older": thinking({}),
   "google/level-minimal-on-pro": ask({ reasoning_effort: "minimal" }),
@@ -256,12 +273,19 @@ export const translated: Readonly<Record<string, Fields>> = {
   },
   "google/results-per-turn": cutCalls,
   "google/media-in-results": seen,
-  "google/call-after-user": chatHistory({}, { role: "user", content: "And tomorrow?" }),
+  "google/call-after-user": {
+    messages: (chatHistory()["messages"] as Fields[]).slice(1),
+    tools: [chatTool()],
+  },
   "google/thought-signature": chatHistory(),
   "google/function-name": ask({ tools: [chatTool({ name: "9lives" })] }),
   "google/duplicate-declaration": twins,
   "google/parameters-subset": ask({
     tools: [chatTool({ parameters: schemaOf({ type: "string" }, { $schema: "https://x.test" }) })],
+  }),
+  "openai/responses-search-in-json-mode": ask({
+    web_search_options: {},
+    response_format: { type: "json_object" },
   }),
   "openai/responses-search-with-least-effort": ask({
     web_search_options: {},
@@ -292,6 +316,7 @@ export const translated: Readonly<Record<string, Fields>> = {
 export const unreached: readonly string[] = [
   "amazon-bedrock/member-name",
   "google/other-account",
+  "openai/responses-search-of-older-models",
   "amazon-bedrock/temperature-and-top-p",
   "amazon-bedrock/sampling-while-thinking",
   "amazon-bedrock/budget-above-cap",

@@ -119,6 +119,7 @@ describe("thinking that is off, at a model that cannot stop,", () => {
   test.each([
     ["gpt-5", "minimal", {}],
     ["gpt-5", "low", search],
+    ["gpt-5", "minimal", { temperature: 0 }],
     ["o3", "low", {}],
   ])("%s is as little as it knows: %s beside %j", async (model, least, more) => {
     const answer = await askOff(model, { ...more, provider: { only: ["openai"] } });
@@ -211,6 +212,24 @@ describe("thoughts that another account has sealed", () => {
     const { id: _, ...idlessCall } = call;
     const { id: __, ...idless } = said;
     expect(sentInput(1)).toEqual([input[0], idless, input[3], idlessCall, output]);
+  });
+
+  test("leave a search that followed them without its id", async () => {
+    const search = {
+      type: "web_search_call",
+      status: "completed",
+      action: { type: "search", query: "q" },
+    };
+    const input = [
+      user("Weather?"),
+      sealed("rs_1", others("G1")),
+      { ...search, id: "ws_reasoned1" },
+      said,
+      user("Tomorrow?"),
+    ];
+    expect((await askResponses(input)).status).toBe(200);
+    const { id: _, ...idless } = said;
+    expect(sentInput(1)).toEqual([input[0], search, idless, input[4]]);
   });
 
   test("are left out once: a second refusal is the answer", async () => {

@@ -1,5 +1,6 @@
 import {
   all,
+  at,
   fieldsOf,
   functionsOf,
   hasForms,
@@ -34,6 +35,9 @@ const output = { type: "function_call_output", call_id: "call_1", output: "sunny
 const otherAccount = "gAAAAABother";
 const isOthers = ({ type, encrypted_content: seal }: Fields): boolean =>
   (type === "reasoning" || type === "compaction") && String(seal).startsWith(otherAccount);
+
+/** The beginning of ids of searches that a model made after it had reasoned. */
+const reasonedSearch = "ws_reasoned";
 
 /** What OpenAI refuses on /responses. */
 export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
@@ -74,6 +78,35 @@ export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
       violates: {
         model: "gpt-5",
         body: { ...hello, reasoning: { effort: "minimal" }, tools: [{ type: "web_search" }] },
+      },
+    },
+    {
+      id: "responses-search-of-older-models",
+      models: /^(?:o1|o3-mini)/,
+      when: ({ body }) =>
+        listOf(body["tools"]).some(({ type }) => String(type).startsWith("web_search")),
+      says: ({ model }) => `Tool 'web_search' is not supported with ${model}.`,
+      param: "tools",
+      source:
+        "github.com/BerriAI/litellm/pull/23275 (2026-03-10), pydantic/genai-prices/pull/630 (2026-08-27)",
+      violates: { model: "o3-mini", body: { ...hello, tools: [{ type: "web_search" }] } },
+    },
+    {
+      id: "responses-search-in-json-mode",
+      when: ({ body }) =>
+        at(body, "text.format.type") === "json_object" &&
+        listOf(body["tools"]).some(({ type }) => String(type).startsWith("web_search")),
+      says: "Web Search cannot be used with JSON mode.",
+      param: "text.format",
+      source:
+        "reports of applications in public repositories, each with the vendor's words (2026-11)",
+      violates: {
+        model: "gpt-5.4-mini",
+        body: {
+          input: [{ role: "user", content: "Answer in JSON." }],
+          tools: [{ type: "web_search" }],
+          text: { format: { type: "json_object" } },
+        },
       },
     },
     ...(
@@ -252,9 +285,13 @@ export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
         itemsOf(request).some(
           ({ type }, index, items) =>
             type === "reasoning" &&
-            !["message", "function_call", "custom_tool_call", "reasoning"].includes(
-              String(items[index + 1]?.["type"] ?? ""),
-            ),
+            ![
+              "message",
+              "function_call",
+              "custom_tool_call",
+              "web_search_call",
+              "reasoning",
+            ].includes(String(items[index + 1]?.["type"] ?? "")),
         ),
       says: "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
       param: "input",
@@ -265,6 +302,34 @@ export const openaiResponsesRules: readonly VendorRule[] = rulesOf(
           input: [
             { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" },
             { role: "user", content: "Hi" },
+          ],
+        },
+      },
+    },
+    {
+      id: "responses-search-without-reasoning",
+      when: (request) =>
+        itemsOf(request).some(
+          ({ type, id }, index, items) =>
+            type === "web_search_call" &&
+            String(id).startsWith(reasonedSearch) &&
+            items[index - 1]?.["type"] !== "reasoning",
+        ),
+      says: `Item '${reasonedSearch}1' of type 'web_search_call' was provided without its required 'reasoning' item: 'rs_1'.`,
+      param: "input",
+      source: "reports of agents in public repositories, with the vendor's words (2026-09-28)",
+      violates: {
+        model: "gpt-6-astra",
+        body: {
+          input: [
+            ...hello.input,
+            {
+              type: "web_search_call",
+              id: `${reasonedSearch}1`,
+              status: "completed",
+              action: { type: "search", query: "q" },
+            },
+            { type: "message", role: "assistant", content: "So." },
           ],
         },
       },
