@@ -278,7 +278,7 @@ export function argumentsObject(text: string): JsonObject {
 }
 
 /**
- * Gives calls ids that no call before them has. Some servers begin anew with every answer (`call_0`),
+ * Gives calls ids that no call before them has. Some servers begin again with every answer (`call_0`),
  * while agents know calls by their ids alone, and Anthropic answers 400 to one that comes
  * twice.
  */

@@ -44,7 +44,8 @@ export const clientsOwn: readonly RegExp[] = [
   // A model, an effort or JSON mode that the client names beside a tool that excludes it.
   /^openai\/responses-search-(?:with-least-effort|in-json-mode|of-older-models)$/,
   // Fields that the client's own dialect does not have.
-  /^openai\/(?:responses-unknown-(?!reasoning)|responses-item-id|responses-nested-tool|responses-reasoning-alone|responses-search-without-reasoning)/,
+  /^openai\/(?:responses-unknown-(?!reasoning)|responses-item-id|responses-nested-tool)/,
+  /^openai\/responses-(?:reasoning-alone|search-without-reasoning)$/,
   /^openai\/(?:unknown-thinking|unknown-top-k|image-in-a-result)$/,
   /^(?:mistral\/extra-functions|openrouter\/(?:effort-and-budget|two-efforts)|cohere\/n)$/,
   // Turns in an order or a form that the model's own template refuses.
