@@ -398,10 +398,10 @@ export const changeMcpServer = defineEndpoint({
   summary: "Change an upstream MCP server.",
   body: serverChangesSchema,
   response: serverObjectSchema,
-  async handle(context, deps: ServerServices & Pick<Dependencies, "clock">) {
+  async handle(context, deps: ServerServices) {
     const { body } = context;
-    const before = await deps.upstreamServers.ownedBy(workspaceIdOf(context), context.param("id"));
-    const server: WorkspaceServer = {
+    const reference = { workspaceId: workspaceIdOf(context), id: context.param("id") };
+    const server = await deps.upstreamServers.change(reference, (before) => ({
       ...before,
       auth: changedAuth(before, body),
       ...(body.url !== undefined && {
@@ -414,9 +414,7 @@ export const changeMcpServer = defineEndpoint({
       }),
       ...(body.timeout_ms !== undefined && { timeoutMs: body.timeout_ms }),
       ...(body.result_bytes_max !== undefined && { resultBytesMax: body.result_bytes_max }),
-      updatedAtMs: deps.clock.nowMs(),
-    };
-    await deps.upstreamServers.change(before, server);
+    }));
     return answered(context, { server, deps });
   },
 });

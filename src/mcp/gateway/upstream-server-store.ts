@@ -116,14 +116,15 @@ export class UpstreamServerStore {
     return (numInsertedOrUpdatedRows ?? 0n) > 0n;
   }
 
-  /** Replaces a server. Returns false where it was deleted. */
-  async update(server: WorkspaceServer): Promise<boolean> {
-    const { workspace_id: workspaceId, id, ...values } = await this.rowOf(server);
+  /** Replaces a server. Returns false where it is another one by now, or was deleted. */
+  async update({ updatedAtMs }: WorkspaceServer, after: WorkspaceServer): Promise<boolean> {
+    const { workspace_id: workspaceId, id, ...values } = await this.rowOf(after);
     const { numUpdatedRows } = await this.database
       .updateTable("mcp_servers")
       .set(values)
       .where("workspace_id", "=", workspaceId)
       .where("id", "=", id)
+      .where("updated_at_ms", updatedAtMs === null ? "is" : "=", updatedAtMs)
       .executeTakeFirstOrThrow();
     return numUpdatedRows > 0n;
   }

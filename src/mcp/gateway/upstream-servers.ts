@@ -134,16 +134,30 @@ export class UpstreamServers {
     this.onChanged?.(server);
   }
 
-  /** Replaces a server of a workspace. Throws `not_found`. */
-  async change(before: WorkspaceServer, after: WorkspaceServer): Promise<void> {
-    await this.assertReachable(after);
-    if (!(await this.options.store.update(after))) throw noServer();
-    if (JSON.stringify(before.target) !== JSON.stringify(after.target))
-      await Promise.all([
-        this.options.store.forgetTools(storageKeyOf(after)),
-        this.options.grants.removeAll(storageKeyOf(after)),
-      ]);
-    this.onChanged?.(after);
+  /**
+   * Changes a server of a workspace, as the changes before this one left it, and returns it. Throws as
+   * `ownedBy` does, and `bad_request` for an address that may not be reached.
+   */
+  async change(
+    { workspaceId, id }: Pick<WorkspaceServer, "workspaceId" | "id">,
+    changed: (before: WorkspaceServer) => WorkspaceServer,
+  ): Promise<WorkspaceServer> {
+    const { store, grants, clock } = this.options;
+    for (;;) {
+      const before = await this.ownedBy(workspaceId, id);
+      // Later than the change before, by which others see that this one was made.
+      const updatedAtMs = Math.max(clock.nowMs(), (before.updatedAtMs ?? 0) + 1);
+      const after = { ...changed(before), updatedAtMs };
+      await this.assertReachable(after);
+      if (!(await store.update(before, after))) continue;
+      if (JSON.stringify(before.target) !== JSON.stringify(after.target))
+        await Promise.all([
+          store.forgetTools(storageKeyOf(after)),
+          grants.removeAll(storageKeyOf(after)),
+        ]);
+      this.onChanged?.(after);
+      return after;
+    }
   }
 
   /** Deletes a server of a workspace with its secrets and pins. Throws `not_found`. */

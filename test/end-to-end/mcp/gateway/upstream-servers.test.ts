@@ -284,6 +284,18 @@ test("headers are not sent to another host", async () => {
   expect(kept.body).toMatchObject({ price_per_call: 0, timeout_ms: 500 });
 });
 
+test("changes of a server at once keep each other's fields", async () => {
+  const changes = [
+    { name: "Ours" },
+    { allowed_tools: ["echo"] },
+    { price_per_call: 0.5 },
+    { timeout_ms: 700 },
+  ];
+  await Promise.all(changes.map((change) => account("PATCH", "/mcp-servers/own", change)));
+  const { body } = await account("GET", "/mcp-servers/own");
+  expect(body).toMatchObject(Object.assign({}, ...changes));
+});
+
 test("another workspace has none of this, and addresses in private networks are refused", async () => {
   expect((await account("GET", "/mcp-servers/none")).status).toBe(404);
   for (const url of ["http://169.254.169.254/mcp", "http://10.0.0.1/mcp", "http://localhost.:1/"])
