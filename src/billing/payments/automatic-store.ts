@@ -59,14 +59,24 @@ export class AutomaticStore {
 
   /** Returns the active ones of this mode. */
   async active(live: boolean): Promise<AutomaticTopUp[]> {
-    const rows = await this.database
+    return (await this.activeOnes(live).execute()).map(fromRow);
+  }
+
+  /** Returns those of a workspace; undefined where it has none that are active in this mode. */
+  async findActive(workspaceId: string, live: boolean): Promise<AutomaticTopUp | undefined> {
+    const row = await this.activeOnes(live)
+      .where("workspace_id", "=", workspaceId)
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  private activeOnes(live: boolean) {
+    return this.database
       .selectFrom("payment_automatic")
       .selectAll()
       .where("enabled", "=", 1)
       .where("stopped_at_ms", "is", null)
-      .where("live", "=", live ? 1 : 0)
-      .execute();
-    return rows.map(fromRow);
+      .where("live", "=", live ? 1 : 0);
   }
 
   /** Turns them on as agreed. Earlier agreements stay in the list of consents. */

@@ -89,8 +89,11 @@ export class AutomaticTopUps {
     return this.parts.mutex.run(workspaceId, work);
   }
 
-  private async look(topUp: AutomaticTopUp): Promise<void> {
-    if (!(await this.isLow(topUp))) return;
+  /** Tops a workspace up where its balance is low, as it agrees now: others may have taken minutes. */
+  private async look({ workspaceId }: AutomaticTopUp): Promise<void> {
+    const { store, live } = this.parts;
+    const topUp = await store.findActive(workspaceId, live);
+    if (topUp === undefined || !(await this.isLow(topUp))) return;
     const order = await this.newOrder(topUp);
     // Checked again now that the order has its number: another process that topped up since would
     // have taken it.
