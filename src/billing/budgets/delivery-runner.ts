@@ -93,9 +93,10 @@ export class DeliveryRunner {
       alerts.find(delivery.alertId),
     ]);
     if (budget === undefined || alert === undefined) return;
-    const outcome = await this.send(delivery, { budget, alert });
+    const isNamed = names(budget, delivery);
+    const outcome = isNamed ? await this.send(delivery, { budget, alert }) : notNamed;
     const nowMs = clock.nowMs();
-    const wait = retryWaitsMs[delivery.attempts];
+    const wait = isNamed ? retryWaitsMs[delivery.attempts] : undefined;
     await alerts.tried(delivery, {
       outcome,
       nowMs,
@@ -146,6 +147,16 @@ export class DeliveryRunner {
     }
   }
 }
+
+/** Returns whether a message's recipient is still one of its budget. */
+const names = ({ emails, webhookUrl }: Budget, { channel, target }: Delivery): boolean =>
+  channel === "email" ? emails.includes(target) : webhookUrl === target;
+
+const notNamed: DeliveryOutcome = {
+  ok: false,
+  status: null,
+  error: "The budget names this recipient no more.",
+};
 
 const eventName = "budget.threshold_reached";
 const testEventName = "budget.test";
