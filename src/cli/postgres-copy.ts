@@ -21,9 +21,12 @@ interface Line {
 
 const lineText = ({ kind, name, text }: Line): string => `${kind}\t${name}\t${text}\n`;
 
-function readLine(line: string): Line {
-  const [kind = "", name = ""] = line.split("\t", 2);
-  return { kind: kind as Line["kind"], name, text: line.slice(kind.length + name.length + 2) };
+/** Reads the lines of a copy. */
+async function* linesIn(file: string): AsyncGenerator<Line> {
+  for await (const line of textLines(createReadStream(file).pipe(createGunzip()))) {
+    const [kind = "", name = ""] = line.split("\t", 2);
+    yield { kind: kind as Line["kind"], name, text: line.slice(kind.length + name.length + 2) };
+  }
 }
 
 async function namesOf(client: Client, query: string): Promise<string[]> {
@@ -68,9 +71,13 @@ async function requireWhole(client: Client, encryptionKey: Uint8Array): Promise<
   if (problems.length > 0) throw new CommandError(`the copy is not whole:\n${problems.join("\n")}`);
 }
 
-async function requireThisRelease(client: Client): Promise<void> {
-  const query = async (text: string) => (await client.query<Record<string, unknown>>(text)).rows;
-  const [oldest] = (await compareSchema(query)).missing;
+/** Throws where a copy lacks a migration of this release, since its rows would lack columns. */
+async function requireThisRelease(file: string): Promise<void> {
+  const done: { name: string }[] = [];
+  for await (const { kind, name, text } of linesIn(file))
+    if (kind === "row" && name === "kysely_migration")
+      done.push(JSON.parse(text) as { name: string });
+  const [oldest] = (await compareSchema(async () => done)).missing;
   if (oldest === undefined) return;
   throw new CommandError(
     `an older release wrote the backup, before ${oldest}: restore it with that release, then upgrade`,
@@ -142,8 +149,7 @@ async function load(client: Client, file: string): Promise<void> {
     );
     waiting.rows = [];
   };
-  for await (const line of textLines(createReadStream(file).pipe(createGunzip()))) {
-    const { kind, name, text } = readLine(line);
+  for await (const { kind, name, text } of linesIn(file)) {
     if (kind === "sequence") {
       await flush();
       await client.query("select setval($1::regclass, $2::bigint)", [quoted(name), text]);
@@ -216,6 +222,7 @@ export async function loadPostgres(
     migrate(): Promise<void>;
   },
 ): Promise<void> {
+  await requireThisRelease(file);
   const client = await connect(url);
   try {
     const [schema = "public"] = await namesOf(client, "select current_schema() as name");
@@ -227,7 +234,6 @@ export async function loadPostgres(
       await emptyTables(client);
       await load(client, file);
       await restoreChecks();
-      await requireThisRelease(client);
       await requireWhole(client, encryptionKey);
       await client.query("commit");
     } catch (error) {

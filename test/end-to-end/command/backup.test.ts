@@ -140,6 +140,24 @@ test("a changed backup is refused, and restoring on a new machine needs only the
   });
 });
 
+/** Copies a backup of Postgres as a release wrote it that has not added a column to the keys yet. */
+async function olderThan(folder: string): Promise<string> {
+  const older = temporaryDirectory();
+  const lines = Bun.gunzipSync(await Bun.file(join(folder, "postgres.jsonl.gz")).bytes());
+  const text = Buffer.from(lines)
+    .toString()
+    .split("\n")
+    .filter((line) => !/^row\tkysely_migration\t.*passthrough-keys/.test(line))
+    .map((line) => line.replace(/^(row\tllm_keys\t.*),"passthrough":[^,}]+/, "$1"))
+    .join("\n");
+  const bytes = Bun.gzipSync(Buffer.from(text));
+  await Bun.write(join(older, "postgres.jsonl.gz"), bytes);
+  const manifest = (await Bun.file(join(folder, "manifest.json")).json()) as object;
+  const files = { "postgres.jsonl.gz": new Bun.CryptoHasher("sha256").update(bytes).digest("hex") };
+  await Bun.write(join(older, "manifest.json"), JSON.stringify({ ...manifest, files }));
+  return older;
+}
+
 test("a backup of Postgres is made beside a running gateway and can be restored", async () => {
   const server = await startPostgres();
   try {
@@ -193,8 +211,16 @@ test("a backup of Postgres is made beside a running gateway and can be restored"
     const names = await namesAt(again.url);
     expect([names.includes(before), names.includes("after")]).toEqual([true, false]);
     await again.terminate();
-    // An empty database needs nothing but the backup and the encryption key.
     const elsewhere = { ...environment, DATABASE_URL: await server.freshDatabase() };
+    expect(
+      await runCommand(["restore", await olderThan(folder)], { environment: elsewhere }),
+    ).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(
+        /an older release wrote the backup, before \S*passthrough-keys/,
+      ),
+    });
+    // An empty database needs nothing but the backup and the encryption key.
     expect(await runCommand(["restore", folder], { environment: elsewhere })).toMatchObject({
       exitCode: 0,
       stderr: "",
