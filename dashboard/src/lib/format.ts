@@ -63,7 +63,8 @@ export const share = (part: number, total: number): string =>
 export function change(now: number, before: number, period = "the period before"): string {
   if (before === 0) return now === 0 ? "" : `none in ${period}`;
   const percent = Math.round((100 * (now - before)) / before);
-  return `${percent > 0 ? "+" : ""}${percent} % against ${period}`;
+  const sign = percent > 0 ? "+" : percent < 0 ? "−" : "";
+  return `${sign}${Math.abs(percent)} % against ${period}`;
 }
 
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });

@@ -75,6 +75,7 @@ export function Confirm({
   work,
   children,
   typed,
+  without,
 }: {
   title: string;
   open: boolean;
@@ -84,6 +85,8 @@ export function Confirm({
   work: Work;
   children: ReactNode;
   typed?: string;
+  /** What the button without the action says, where "Cancel" would be what it asks about. */
+  without?: string;
 }) {
   const [text, setText] = useState("");
   return (
@@ -110,7 +113,7 @@ export function Confirm({
       )}
       {work.error === null || work.error === undefined ? null : <Problem error={work.error} />}
       <Actions>
-        <Cancel />
+        <Cancel label={without} />
         <Button
           look="danger"
           disabled={work.isPending || (typed !== undefined && text !== typed)}

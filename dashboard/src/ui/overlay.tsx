@@ -19,12 +19,12 @@ const opened = (props: OverlayProps, className: string | undefined) =>
   ) : null;
 
 /** The button beside the action of a dialog; nothing on the page itself, which cannot be closed. */
-export function Cancel() {
+export function Cancel({ label = "Cancel" }: { label?: string | undefined }) {
   const dismiss = useContext(Dismissal);
   if (dismiss === undefined) return null;
   return (
     <Button look="plain" onClick={dismiss}>
-      Cancel
+      {label}
     </Button>
   );
 }

@@ -70,6 +70,11 @@ describe.skipIf(!hasChromium)(`member, security and account screens${missingChro
     await page.getByRole("button", { name: "Create organisation" }).click();
     await page.getByRole("region", { name: "Settings of Own venture" }).waitFor();
     await page.getByRole("combobox", { name: "Workspace: Own venture" }).waitFor();
+    // Of several organisations one is shown.
+    const sections = page.getByRole("navigation", { name: "Sections" });
+    await sections.getByRole("button", { name: "Acme & Sons" }).click();
+    await page.getByRole("group", { name: "Members of Acme & Sons" }).waitFor();
+    expect(await page.getByRole("region", { name: "Settings of Own venture" }).count()).toBe(0);
     await close();
   });
 

@@ -70,7 +70,7 @@ function BatchActions({ batch }: { batch: Batch }) {
   const queries = useQueryClient();
   const [isDoomed, setDoomed] = useState(false);
   const cancel = useMutation({
-    meta: { done: "Batch cancelled" },
+    meta: { done: "Batch is being cancelled" },
     mutationFn: cancelBatch,
     onSuccess: () => {
       setDoomed(false);
@@ -107,6 +107,7 @@ function BatchActions({ batch }: { batch: Batch }) {
         onClose={() => setDoomed(false)}
         onConfirm={() => cancel.mutate(id)}
         action="Cancel batch"
+        without="Let it run"
         work={cancel}
       >
         <p>Requests that have not begun are not run. What has run is charged, and stays.</p>
