@@ -4,7 +4,6 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { CSPProvider } from "@base-ui/react/csp-provider";
 import { ApiError, isWorthRetrying } from "../lib/api.ts";
-import { say } from "../ui/toast.tsx";
 import { router } from "./router.tsx";
 import "./tokens.css";
 // Styles of pages that are loaded later: the bundler loads no style sheet with them.
@@ -27,7 +26,8 @@ declare module "@tanstack/react-query" {
 const queries = new QueryClient({
   mutationCache: new MutationCache({
     onSuccess: (_answer, _sent, _before, { meta }) => {
-      if (meta?.done !== undefined) say(meta.done);
+      const { done } = meta ?? {};
+      if (done !== undefined) void import("../ui/toast.ts").then(({ say }) => say(done));
     },
   }),
   defaultOptions: {

@@ -5,7 +5,6 @@ import { Icon } from "./icon.tsx";
 import { Button } from "../ui/button.tsx";
 import { Skeleton } from "../ui/loaded.tsx";
 import { RowMenu } from "../ui/row-menu.tsx";
-import { Toast } from "../ui/toast.tsx";
 import { type groups, visibleGroups } from "./navigation.ts";
 import { useShortcuts } from "./shortcuts.ts";
 import { useSession } from "../lib/session.ts";
@@ -188,7 +187,6 @@ export function Shell() {
           ) : null}
           <Outlet />
         </main>
-        <Toast />
       </div>
     </div>
   );

@@ -5,7 +5,8 @@ import { download } from "../../lib/download.ts";
 import { PageHead } from "../../ui/page.tsx";
 import { Actions, Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
-import { Empty, Loaded, NextPage, Problem } from "../../ui/loaded.tsx";
+import { Empty, Loaded, Problem } from "../../ui/loaded.tsx";
+import { NextPage } from "../../ui/list-pages.tsx";
 import { Status } from "../../ui/values.tsx";
 import {
   type ActivityFilters,

@@ -1,5 +1,6 @@
 import { count } from "../../lib/format.ts";
-import { Bar, Status } from "../../ui/values.tsx";
+import { Status } from "../../ui/values.tsx";
+import { Bar } from "../../ui/bar.tsx";
 import type { Batch } from "./api.ts";
 
 const kinds: Partial<Record<Batch["status"], "good" | "warning" | "bad">> = {

@@ -8,15 +8,8 @@ import { Card, Facts, Stat, Stats } from "../../ui/card.tsx";
 import { Code } from "../../ui/copy.tsx";
 import { Check, Field, Input } from "../../ui/fields.tsx";
 import { Form } from "../../ui/form.tsx";
-import {
-  Awaiting,
-  Empty,
-  Loaded,
-  LoadedPages,
-  NextPage,
-  Problem,
-  Skeleton,
-} from "../../ui/loaded.tsx";
+import { Awaiting, Empty, Loaded, Problem, Skeleton } from "../../ui/loaded.tsx";
+import { LoadedPages, NextPage } from "../../ui/list-pages.tsx";
 import { Moment, Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import {

@@ -1,4 +1,4 @@
-import { say } from "../../ui/toast.tsx";
+import { say } from "../../ui/toast.ts";
 import { useMutation, useQueryClient, queryOptions } from "@tanstack/react-query";
 import type { Row } from "../../lib/api-types.ts";
 import { type List, pagedQuery, request, type Sending } from "../../lib/api.ts";

@@ -8,7 +8,8 @@ import { Actions, Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/card.tsx";
 import { Field, Input, Select } from "../../ui/fields.tsx";
 import { Confirm, Form } from "../../ui/form.tsx";
-import { Empty, Loaded, LoadedPages } from "../../ui/loaded.tsx";
+import { Empty, Loaded } from "../../ui/loaded.tsx";
+import { LoadedPages } from "../../ui/list-pages.tsx";
 import { Drawer } from "../../ui/overlay.tsx";
 import { RowButton, Table } from "../../ui/table.tsx";
 import {

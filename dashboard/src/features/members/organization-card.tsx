@@ -5,7 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { Card } from "../../ui/card.tsx";
 import { Check, Field, Input, Select } from "../../ui/fields.tsx";
 import { Confirm, Form } from "../../ui/form.tsx";
-import { LoadedPages } from "../../ui/loaded.tsx";
+import { LoadedPages } from "../../ui/list-pages.tsx";
 import { Moment, Status } from "../../ui/values.tsx";
 import { Table } from "../../ui/table.tsx";
 import {

@@ -1,5 +1,5 @@
 import { usd } from "../../lib/format.ts";
-import { Bar } from "../../ui/values.tsx";
+import { Bar } from "../../ui/bar.tsx";
 import type { Team } from "./api.ts";
 
 /** What the keys of a team spent, beside its limit. */
