@@ -23,7 +23,7 @@ const querySchema = z.object({
 
 type ActivityQuery = z.infer<typeof querySchema>;
 
-/** Source: npm @openrouter/sdk 1.3.19, `ActivityItem`. */
+/** Source: npm @openrouter/sdk 1.3.19 and PyPI openrouter 1.3.84, `ActivityItem`. */
 const activitySchema = lazily(() =>
   z.object({
     data: z.array(
@@ -36,6 +36,7 @@ const activitySchema = lazily(() =>
         requests: z.int(),
         prompt_tokens: z.int(),
         completion_tokens: z.int(),
+        cached_tokens: z.int(),
         reasoning_tokens: z.int(),
         usage: z.number().describe("Charges in USD."),
         byok_usage_inference: z
@@ -132,6 +133,7 @@ export const listActivity = defineEndpoint({
       requests: line.requests,
       prompt_tokens: line.prompt_tokens,
       completion_tokens: line.completion_tokens,
+      cached_tokens: line.cached_tokens,
       reasoning_tokens: line.reasoning_tokens,
       usage: usdFromNano(line.costNanoUsd),
       byok_usage_inference: 0,

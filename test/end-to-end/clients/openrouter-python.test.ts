@@ -14,6 +14,8 @@ from openrouter import OpenRouter
 client = OpenRouter(api_key=os.environ["KEY"], server_url=os.environ["SERVER"])
 print(client.api_keys.get_current_key_metadata().data.model_dump_json())
 print(client.endpoints.list(author="sandbox", slug="chat:free").data.model_dump_json())
+manager = OpenRouter(api_key=os.environ["MANAGER"], server_url=os.environ["SERVER"])
+print(manager.analytics.get_user_activity().model_dump_json())
 `;
 
 /**
@@ -29,6 +31,7 @@ async function readBySdk(server: string, key: string): Promise<unknown[]> {
       PYTHONPATH: pythonPathOf("python-openrouter"),
       PYTHONDONTWRITEBYTECODE: "1",
       KEY: key,
+      MANAGER: testManagementKey,
       SERVER: server,
     },
   });
@@ -45,7 +48,7 @@ async function readBySdk(server: string, key: string): Promise<unknown[]> {
 
 // Installed by scripts/install-test-clients.mjs.
 test.skipIf(!isInstalled)(
-  "OpenRouter's Python SDK reads the current key and the endpoints of a model",
+  "OpenRouter's Python SDK reads the current key, a model's endpoints and the activity",
   async () => {
     const gateway = await startGateway({ sandbox: true });
     const create = async (path: string, body: unknown): Promise<unknown> =>
@@ -61,7 +64,20 @@ test.skipIf(!isInstalled)(
     // Others' spending is none of the key's business.
     await create("/budgets", { name: "all", scope: "workspace", action: "block", limit: 1 });
     const secret = textAt(made, "key");
-    const [shown, listed] = await readBySdk(gateway.baseUrl, secret);
+    const messages = [{ role: "user", content: "Hello" }];
+    const asked = { model: "sandbox/chat:free", messages };
+    await (await gateway.post("/chat/completions", asked)).text();
+    const [shown, listed, activity] = await readBySdk(gateway.baseUrl, secret);
+    expect(activity).toMatchObject({
+      data: [
+        {
+          model: "sandbox/chat:free",
+          endpoint_id: "sandbox/sandbox/chat:free",
+          requests: 1,
+          usage: 0,
+        },
+      ],
+    });
     expect(listed).toMatchObject({
       id: "sandbox/chat:free",
       endpoints: [{ tag: "sandbox", native_tools: {}, pricing: { prompt: "0" } }],
