@@ -12,10 +12,13 @@ export class FieldReader {
   constructor(
     private readonly body: Fields,
     private readonly code: ErrorCode,
+    /** What is before each name in errors, such as `embeddingConfig.`. */
+    private readonly prefix = "",
   ) {}
 
   /** Builds the error for a field, such as `documents[2]`; the message continues after its name. */
-  refusal(param: string, message: string): GatewayError {
+  refusal(name: string, message: string): GatewayError {
+    const param = this.prefix + name;
     return new GatewayError(this.code, `${param} ${message}`, { param });
   }
 

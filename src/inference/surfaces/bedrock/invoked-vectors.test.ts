@@ -66,6 +66,11 @@ describe("vectors that are asked of InvokeModel", () => {
     ["inputText", { inputText: "" }],
     ["embeddingTypes", { inputText: "a fox", embeddingTypes: ["float", "binary"] }],
     ["dimensions", { inputText: "a fox", dimensions: 0 }],
+    [
+      "embeddingConfig.outputEmbeddingLength",
+      { inputText: "a fox", embeddingConfig: { outputEmbeddingLength: -5 } },
+    ],
+    ["singleEmbeddingParams.embeddingDimension", nova({ embeddingDimension: 1.5, text })],
     ["singleEmbeddingParams", nova({})],
     ["singleEmbeddingParams.text.value", nova({ text: {} })],
     ["embedding_types", { texts: ["a fox"], embedding_types: ["int8"] }],

@@ -1,4 +1,4 @@
-import { asNumber, asObject, asString, badRequest } from "../../dialects/shared/wire-fields.ts";
+import { asObject, asString, badRequest } from "../../dialects/shared/wire-fields.ts";
 import {
   readCohereEmbedRequest,
   type EmbeddingInput,
@@ -64,12 +64,16 @@ function assertFloats(body: Fields, name: string): void {
     throw badRequest(name, 'must be ["float"]; other forms of vectors are those of one vendor.');
 }
 
+/** Returns the reader of an object in a body, which may be absent. */
+const fieldsWithin = (body: Fields, name: string): FieldReader =>
+  new FieldReader(asObject(body[name]) ?? {}, "bad_request", `${name}.`);
+
 function titan(body: Fields, model: string): InvokedVectors {
   const fields = new FieldReader(body, "bad_request");
   const [text, image] = [fields.optionalText("inputText"), fields.optionalText("inputImage")];
   if (!text && !image) throw badRequest("inputText", "must not be empty.");
   assertFloats(body, "embeddingTypes");
-  const { outputEmbeddingLength } = asObject(body["embeddingConfig"]) ?? {};
+  const config = fieldsWithin(body, "embeddingConfig");
   // Both parts have one vector together, and the picture has no media type.
   const parts = [
     ...(text ? [{ type: "text", text }] : []),
@@ -79,7 +83,7 @@ function titan(body: Fields, model: string): InvokedVectors {
   return {
     request: requestFor(model, {
       input: image ? { content: parts } : (text ?? ""),
-      dimensions: fields.positive("dimensions") ?? asNumber(outputEmbeddingLength),
+      dimensions: fields.positive("dimensions") ?? config.positive("outputEmbeddingLength"),
     }),
     render([vector = []], tokens) {
       const embedding = shape(vector);
@@ -116,7 +120,7 @@ function nova(body: Fields, model: string): InvokedVectors {
         text === undefined
           ? { content: [picture(`data:image/${asString(image?.format) ?? "png"};base64,${bytes}`)] }
           : value,
-      dimensions: asNumber(asked.embeddingDimension),
+      dimensions: fieldsWithin(body, path).positive("embeddingDimension"),
       fields: {
         ...(type !== undefined && { input_type: type }),
         ...(text?.truncationMode !== undefined && { truncate: text.truncationMode }),
