@@ -166,6 +166,14 @@ describe("Bedrock's InvokeModel", () => {
     }
   });
 
+  test("refuses to stream vectors, and says so", async () => {
+    const response = await invoke(sandbox, { inputText: "hi" }, "invoke-with-response-stream");
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { __type: "ValidationException", message: expect.stringContaining("not streamed") },
+    ]);
+  });
+
   test("the gateway's own client of Bedrock reads it: a gateway behind a gateway", async () => {
     const front = await startGateway({
       providers: [

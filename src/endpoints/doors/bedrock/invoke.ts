@@ -8,6 +8,7 @@ import {
   type InvokedVectors,
 } from "../../../inference/surfaces/bedrock/invoked-vectors.ts";
 import { InvokeShaper } from "../../../inference/surfaces/bedrock/invoke-shaper.ts";
+import { GatewayError } from "../../../platform/kernel/errors.ts";
 import { messageSchema, type MessagesServices } from "../../inference/messages.ts";
 import { answerVectors } from "../../inference/foreign-vectors.ts";
 import { readSurfaceBody, withCall, type SurfaceBody } from "../../inference/read-call.ts";
@@ -48,8 +49,11 @@ async function invoke(
 ): Promise<Answer> {
   const model = modelOf(context);
   const received = await readSurfaceBody(context);
-  const vectors = stream ? undefined : invokedVectors(received.body, model);
-  if (vectors !== undefined) return answerInvoked(context, vectors, { received, deps });
+  const vectors = invokedVectors(received.body, model);
+  if (vectors !== undefined) {
+    if (stream) throw new GatewayError("bad_request", "Vectors are not streamed. Use /invoke.");
+    return answerInvoked(context, vectors, { received, deps });
+  }
   const { reader, addBetas } = invokedReader({ model, stream });
   return withCall(context, { reader: { ...reader, received }, services: deps }, async (call) => {
     addBetas(call);
