@@ -95,7 +95,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     expect(failed.length).toBeGreaterThan(0);
     expect(await rows(page).count()).toBe(failed.length);
     expect(await rows(page).first().innerText()).toContain(textAt(failed[0], "workspace_name"));
-    await rows(page).first().getByRole("button").click();
+    await rows(page).first().getByRole("button").first().click();
     const dialog = page.getByRole("dialog", { name: "Request" });
     await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
     expect(new URL(page.url()).searchParams.get("id")).toBe(textAt(failed[0], "id"));
@@ -129,8 +129,9 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     const screen = await scene.open("developer", "/activity");
     const { page } = screen;
     expect(await rows(page).count()).toBe(5);
-    await page.getByLabel("Status").selectOption("failed");
+    await rows(page).getByRole("button", { name: "Failed" }).click();
     await page.waitForURL(/status=failed/);
+    expect(await page.getByLabel("Status").inputValue()).toBe("failed");
     await pick(page, "Model", /^broken\/small.*1 request/);
     await page.waitForURL(/model=broken/);
     await settled(page);
@@ -139,6 +140,8 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await settled(page);
     expect(await rows(page).count()).toBe(1);
     await page.getByRole("combobox", { name: "Model: broken/small" }).waitFor();
+    await rows(page).getByRole("button", { name: "Broken Inference" }).click();
+    await page.getByRole("combobox", { name: "Provider: Broken Inference" }).waitFor();
     await pick(page, "Provider", /^Acme Inference/, "acme inf");
     await page.getByText("Nothing matches.").waitFor();
     await page.getByRole("button", { name: "Clear filters" }).click();
@@ -161,7 +164,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await failures.getByRole("button", { name: "Broken Inference" }).first().click();
     await page.waitForURL(/provider=broken/);
     await settled(page);
-    await rows(page).first().getByRole("button").click();
+    await rows(page).first().getByRole("button").first().click();
     await page.getByRole("button", { name: "Block Broken Inference" }).click();
     await page.getByText("Broken Inference is blocked for this workspace.").waitFor();
     const before = scene.failing.requests.length;

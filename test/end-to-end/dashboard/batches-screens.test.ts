@@ -76,6 +76,7 @@ describe.skipIf(!hasChromium)(`the screens of batches and files${missingChromium
     await screen.page
       .getByRole("row", { name: /acme\/large/ })
       .getByRole("button")
+      .first()
       .click();
     const request = screen.page.getByRole("dialog", { name: "Request" });
     await request.getByRole("link", { name: id }).waitFor();

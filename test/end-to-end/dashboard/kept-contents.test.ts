@@ -188,7 +188,14 @@ describe.skipIf(!hasChromium)(`a gateway without an archive${missingChromium}`, 
       });
       await answer.text();
       await screen.go(`${scene.origin}/dashboard/activity`);
-      await page.getByRole("table").last().locator("tbody tr").first().getByRole("button").click();
+      await page
+        .getByRole("table")
+        .last()
+        .locator("tbody tr")
+        .first()
+        .getByRole("button")
+        .first()
+        .click();
       const dialog = page.getByRole("dialog", { name: "Request" });
       await dialog.getByRole("tab", { name: "Content" }).click();
       await dialog.getByRole("button", { name: "Show prompt and answer" }).click();

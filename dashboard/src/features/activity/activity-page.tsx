@@ -108,6 +108,7 @@ export function ActivityPage() {
               <GenerationsTable
                 rows={shown}
                 onOpen={(opened) => filter({ id: opened })}
+                onFilter={filter}
                 {...(hidden === undefined ? {} : { hidden })}
               />
             )

@@ -1,8 +1,10 @@
+import { type ReactNode, createContext, useContext } from "react";
 import { count, duration, requestCost } from "../../lib/format.ts";
 import { wordOf } from "../../lib/words.ts";
 import { zoneName } from "../../lib/time.ts";
 import { Moment, Status } from "../../ui/values.tsx";
 import { RowButton, Table, type Column } from "../../ui/table.tsx";
+import type { Change } from "./api.ts";
 import type { Generation } from "./latest.ts";
 import style from "../../ui/ui.module.css";
 import { ProviderName } from "../provider-keys/provider-names.tsx";
@@ -12,6 +14,38 @@ const kinds: Readonly<Record<string, "good" | "warning" | "bad">> = {
   cut: "warning",
   cancelled: "warning",
 };
+
+/** Changes the filters of the list around; undefined where the list has none. */
+const Filtering = createContext<Change | undefined>(undefined);
+
+/**
+ * The value of a cell, which a click makes a filter of its list. The tab key leads past it, so that
+ * a row is one stop: the filter bar does the same by keyboard.
+ */
+function FilterBy({
+  name,
+  value,
+  children,
+}: {
+  name: "model" | "provider" | "key_id" | "status";
+  value: string | null;
+  children: ReactNode;
+}) {
+  const filter = useContext(Filtering);
+  return filter === undefined || !value ? (
+    children
+  ) : (
+    <button
+      type="button"
+      tabIndex={-1}
+      className={style.filterBy}
+      title="Filter by this"
+      onClick={() => filter({ [name]: value })}
+    >
+      {children}
+    </button>
+  );
+}
 
 /** The state of a request, as a word; with a colour where it is not the usual one. */
 export const GenerationStatus = ({ status }: { status: string }) =>
@@ -24,7 +58,9 @@ export const GenerationStatus = ({ status }: { status: string }) =>
 /** What a fallback absorbed is amber, not red: its request was served. */
 const ServedBy = ({ row: { provider_name: id, attempts, fallback } }: { row: Generation }) => (
   <>
-    <ProviderName id={id} />
+    <FilterBy name="provider" value={id}>
+      <ProviderName id={id} />
+    </FilterBy>
     {fallback ? (
       <>
         {" "}
@@ -46,9 +82,11 @@ const routeColumns: readonly ChoosableColumn[] = [
     phone: "title",
     cell: ({ model, requested_model: asked }) => (
       <>
-        <span className={style.line} title={model}>
-          {model}
-        </span>
+        <FilterBy name="model" value={model}>
+          <span className={style.line} title={model}>
+            {model}
+          </span>
+        </FilterBy>
         {asked === model ? null : <span className={style.under}>asked {asked}</span>}
       </>
     ),
@@ -66,9 +104,11 @@ const outcomeColumns: readonly ChoosableColumn[] = [
     head: "Key",
     cell: ({ key_name: name, key_id: id, app_title: app }) => (
       <>
-        <span className={style.line} title={name ?? id}>
-          {name ?? id}
-        </span>
+        <FilterBy name="key_id" value={id}>
+          <span className={style.line} title={name ?? id}>
+            {name ?? id}
+          </span>
+        </FilterBy>
         {app === null || app === name ? null : (
           <span className={style.under} title={app}>
             {app}
@@ -83,7 +123,9 @@ const outcomeColumns: readonly ChoosableColumn[] = [
     phone: "state",
     cell: ({ status, error }) => (
       <>
-        <GenerationStatus status={status} />
+        <FilterBy name="status" value={status}>
+          <GenerationStatus status={status} />
+        </FilterBy>
         {error === null ? null : <span className={style.under}>{wordOf(error.code)}</span>}
       </>
     ),
@@ -124,38 +166,45 @@ export const choosableColumns: readonly Pick<ChoosableColumn, "name" | "head">[]
   ...outcomeColumns,
 ];
 
-/** Requests, newest first; with further columns before who asked, and without those hidden. */
+/**
+ * Requests, newest first; with further columns before who asked, and without those hidden. Where
+ * the list has filters, values of its cells can be clicked into them.
+ */
 export function GenerationsTable<Row extends Generation>({
   rows,
   onOpen,
+  onFilter,
   further = [],
   hidden = [],
 }: {
   rows: readonly Row[];
   onOpen: (id: string) => void;
+  onFilter?: Change;
   further?: readonly Column<Row>[];
   hidden?: readonly string[];
 }) {
   const isShown = ({ name }: ChoosableColumn): boolean => !hidden.includes(name);
   return (
-    <Table
-      rows={rows}
-      rowKey={({ id }) => id}
-      caption="Requests"
-      columns={[
-        {
-          head: `Time, ${zoneName()}`,
-          phone: "when",
-          cell: ({ created_at: at, id }) => (
-            <RowButton onClick={() => onOpen(id)}>
-              <Moment at={at} />
-            </RowButton>
-          ),
-        },
-        ...routeColumns.filter(isShown),
-        ...further,
-        ...outcomeColumns.filter(isShown),
-      ]}
-    />
+    <Filtering value={onFilter}>
+      <Table
+        rows={rows}
+        rowKey={({ id }) => id}
+        caption="Requests"
+        columns={[
+          {
+            head: `Time, ${zoneName()}`,
+            phone: "when",
+            cell: ({ created_at: at, id }) => (
+              <RowButton onClick={() => onOpen(id)}>
+                <Moment at={at} />
+              </RowButton>
+            ),
+          },
+          ...routeColumns.filter(isShown),
+          ...further,
+          ...outcomeColumns.filter(isShown),
+        ]}
+      />
+    </Filtering>
   );
 }

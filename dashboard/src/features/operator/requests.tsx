@@ -50,6 +50,7 @@ export function Requests() {
               <GenerationsTable
                 rows={shown}
                 onOpen={(opened) => filter({ id: opened })}
+                onFilter={filter}
                 further={[
                   {
                     head: "Workspace",
