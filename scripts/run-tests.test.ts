@@ -41,17 +41,10 @@ const argumentsOf = (name: string): string => {
   return existsSync(path) ? readFileSync(path, "utf8").trim() : "";
 };
 
-interface Ended {
-  status: number;
-  lines: string[];
-}
-
-const run = (...parameters: string[]): Ended => runWhere({ CI: "" }, ...parameters);
-
-function runWhere(variables: Readonly<Record<string, string>>, ...parameters: string[]): Ended {
+function run(...parameters: string[]): { status: number; lines: string[] } {
   const { exitCode, stdout } = Bun.spawnSync(
     ["node", join(root, "scripts", "run-tests.mjs"), ...parameters],
-    { cwd: tmpdir(), env: { ...process.env, ...variables } },
+    { cwd: tmpdir() },
   );
   return { status: exitCode, lines: stdout.toString().trimEnd().split("\n") };
 }
@@ -135,11 +128,6 @@ describe("the command line of the test run", () => {
     expect(startedFiles()).toEqual([
       ["./src/a.test.ts", "./test/b.test.ts", "./test/d.test.ts", "./scripts/c.test.ts"],
     ]);
-  });
-
-  test("types checked without a record of it where no next run would find one", () => {
-    runWhere({ CI: "true" });
-    expect(argumentsOf("tsc")).toBe(`--noEmit -p ${root}/ --checkers 1`);
   });
 
   test("the named paths instead, with further options", () => {

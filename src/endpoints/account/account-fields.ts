@@ -44,20 +44,10 @@ export const nameField = kept(
     .max(...atMost(200)),
 );
 
-const momentProblem = "must be an ISO 8601 date or time such as 2027-01-31 or 2027-01-31T00:00:00Z";
-
-/**
- * A moment (ISO 8601), of which Java's clients leave out seconds that are 0. Where it names no time
- * zone it is UTC, and a date is its midnight.
- */
+/** A moment (ISO 8601); where it names no time zone it is UTC, and a date is its midnight. */
 export const momentField = z.union(
-  [
-    z.iso.datetime({ offset: true }),
-    z.iso.datetime({ offset: true, precision: -1 }),
-    z.iso.datetime({ local: true }),
-    z.iso.date(),
-  ],
-  momentProblem,
+  [z.iso.datetime({ offset: true }), z.iso.datetime({ local: true }), z.iso.date()],
+  "must be an ISO 8601 time such as 2027-01-31T00:00:00Z",
 );
 
 /** A whole number of a query string. */
@@ -68,17 +58,9 @@ export const wholeNumberField = (
 
 const isLocalTime = /T[\d:.]+$/;
 
-const parseMoment = (moment: string): number =>
-  Date.parse(isLocalTime.test(moment) ? `${moment}Z` : moment);
-
 /** Converts a point in time to milliseconds since the Unix epoch; null where there is none. */
 export const momentMs = (moment: string | null | undefined): number | null =>
-  moment ? parseMoment(moment) : null;
-
-/** A moment of a query string, in milliseconds since the Unix epoch. */
-export const momentMsField = momentField
-  .transform(parseMoment)
-  .refine((atMs) => atMs >= 0, momentProblem);
+  moment ? Date.parse(isLocalTime.test(moment) ? `${moment}Z` : moment) : null;
 
 /**
  * Returns when a new key expires, in milliseconds; null where it does not. Throws `bad_request` for

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { hasChromium } from "../../support/chromium.ts";
-import { isNightly } from "../../support/nightly.ts";
 import {
   type FirefoxPage,
   hasFirefox,
@@ -48,12 +47,10 @@ describe.skipIf(!hasFirefox || !hasChromium)(`the screens in Firefox${missingFir
     await page.go(`${scene.origin}/dashboard`);
     await page.evaluate(standing);
     // The sections of a screen are of the same parts.
-    const whole = screens.filter(([each]) => !each.includes("?"));
-    for (const [place, [path]] of whole.entries()) {
+    for (const [path] of screens.filter(([each]) => !each.includes("?"))) {
       await page.evaluate(followLink(`/dashboard${path}`));
       await page.evaluate(standing);
-      // By day at one size each, in turns.
-      for (const size of sizes.filter((_, each) => isNightly || (each + place) % 2 === 0)) {
+      for (const size of sizes) {
         await page.resize(size);
         await page.evaluate(painted);
         const found = JSON.parse(await page.evaluate(`JSON.stringify(${geometryScript})`));

@@ -62,6 +62,12 @@ export const geometryScript = `(() => {
     if (!isSeen(element)) continue;
     if (element.getBoundingClientRect().height < 4) findings.push("without height: " + nameOf(element));
   }
+  for (const table of document.querySelectorAll("main table")) {
+    const frame = table.parentElement;
+    const isScrolled = getComputedStyle(frame).overflowX !== "visible";
+    if (!isScrolled && isSeen(table) && table.offsetWidth > frame.clientWidth + 1)
+      findings.push("wider than its card: " + nameOf(table));
+  }
   for (const element of document.querySelectorAll("main *")) {
     const style = getComputedStyle(element);
     const isCut = style.overflowY === "hidden" && element.scrollHeight > element.clientHeight + 2;

@@ -125,6 +125,12 @@ describe.skipIf(!hasChromium)(`every screen${missingChromium}`, () => {
     },
   );
 
+  test("the head of a long table stays in sight", async () => {
+    const { page } = await lead("developer", "/activity");
+    await page.evaluate("scrollTo(0, document.body.scrollHeight / 2)");
+    expect((await page.locator("main thead th").first().boundingBox())?.y).toBe(0);
+  });
+
   test("every screenshot of a screen is compared where the screen is opened", () => {
     expect(missedPictures(screens)).toEqual([]);
   });
