@@ -41,10 +41,17 @@ const argumentsOf = (name: string): string => {
   return existsSync(path) ? readFileSync(path, "utf8").trim() : "";
 };
 
-function run(...parameters: string[]): { status: number; lines: string[] } {
+interface Ended {
+  status: number;
+  lines: string[];
+}
+
+const run = (...parameters: string[]): Ended => runWhere({ CI: "" }, ...parameters);
+
+function runWhere(variables: Readonly<Record<string, string>>, ...parameters: string[]): Ended {
   const { exitCode, stdout } = Bun.spawnSync(
     ["node", join(root, "scripts", "run-tests.mjs"), ...parameters],
-    { cwd: tmpdir() },
+    { cwd: tmpdir(), env: { ...process.env, ...variables } },
   );
   return { status: exitCode, lines: stdout.toString().trimEnd().split("\n") };
 }
@@ -128,6 +135,11 @@ describe("the command line of the test run", () => {
     expect(startedFiles()).toEqual([
       ["./src/a.test.ts", "./test/b.test.ts", "./test/d.test.ts", "./scripts/c.test.ts"],
     ]);
+  });
+
+  test("types checked without a record of it where no next run would find one", () => {
+    runWhere({ CI: "true" });
+    expect(argumentsOf("tsc")).toBe(`--noEmit -p ${root}/ --checkers 1`);
   });
 
   test("the named paths instead, with further options", () => {

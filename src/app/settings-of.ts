@@ -269,16 +269,20 @@ export const databasePathOf = ({ storage }: Pick<Settings, "storage">): string |
   storage.embedded ? storage.url.slice("sqlite:".length) : undefined;
 
 /**
- * Returns the key that protects secrets at rest, which is created with a new embedded database.
- * Throws `ConfigurationError`.
+ * Returns the key that protects secrets at rest, which is created with a new embedded database
+ * unless there has to be one. Throws `ConfigurationError`.
  */
-export function encryptionKeyOf(configuration: Settings): Uint8Array {
+export function encryptionKeyOf(
+  configuration: Settings,
+  { mayCreate = true }: { mayCreate?: boolean } = {},
+): Uint8Array {
   const path = databasePathOf(configuration);
   return loadEncryptionKey({
     configured: configuration.encryptionKey,
     dataDirectory: configuration.dataDirectory,
     embedded: path !== undefined,
-    databaseExists: path !== undefined && existsSync(path) && !statSync(path).isDirectory(),
+    databaseExists:
+      !mayCreate || (path !== undefined && existsSync(path) && !statSync(path).isDirectory()),
   });
 }
 

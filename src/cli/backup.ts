@@ -288,7 +288,7 @@ async function restoreSqlite(
   const restoredKey = join(folder, keyFile);
   const key = existsSync(restoredKey)
     ? new Uint8Array(Buffer.from(readFileSync(restoredKey, "utf8").trim(), "base64"))
-    : encryptionKeyOf(settings);
+    : encryptionKeyOf(settings, { mayCreate: false });
   await verifyCopy(join(folder, sqliteFile), key);
   if (existsSync(path) && !force)
     throw new CommandError(

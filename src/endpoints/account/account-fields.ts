@@ -44,10 +44,20 @@ export const nameField = kept(
     .max(...atMost(200)),
 );
 
-/** A moment (ISO 8601); where it names no time zone it is UTC, and a date is its midnight. */
+const momentProblem = "must be an ISO 8601 date or time such as 2027-01-31 or 2027-01-31T00:00:00Z";
+
+/**
+ * A moment (ISO 8601), of which Java's clients leave out seconds that are 0. Where it names no time
+ * zone it is UTC, and a date is its midnight.
+ */
 export const momentField = z.union(
-  [z.iso.datetime({ offset: true }), z.iso.datetime({ local: true }), z.iso.date()],
-  "must be an ISO 8601 time such as 2027-01-31T00:00:00Z",
+  [
+    z.iso.datetime({ offset: true }),
+    z.iso.datetime({ offset: true, precision: -1 }),
+    z.iso.datetime({ local: true }),
+    z.iso.date(),
+  ],
+  momentProblem,
 );
 
 /** A whole number of a query string. */
@@ -58,9 +68,17 @@ export const wholeNumberField = (
 
 const isLocalTime = /T[\d:.]+$/;
 
+const parseMoment = (moment: string): number =>
+  Date.parse(isLocalTime.test(moment) ? `${moment}Z` : moment);
+
 /** Converts a point in time to milliseconds since the Unix epoch; null where there is none. */
 export const momentMs = (moment: string | null | undefined): number | null =>
-  moment ? Date.parse(isLocalTime.test(moment) ? `${moment}Z` : moment) : null;
+  moment ? parseMoment(moment) : null;
+
+/** A moment of a query string, in milliseconds since the Unix epoch. */
+export const momentMsField = momentField
+  .transform(parseMoment)
+  .refine((atMs) => atMs >= 0, momentProblem);
 
 /**
  * Returns when a new key expires, in milliseconds; null where it does not. Throws `bad_request` for

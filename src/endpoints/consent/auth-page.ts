@@ -4,7 +4,7 @@ import { callbackWith, isLoopback, readCallbackUrl } from "../../consent/oauth-c
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { messagePage } from "../../pages/message-page.ts";
 import { nanoFromUsd } from "../../platform/kernel/money.ts";
-import { plainText } from "../account/account-fields.ts";
+import { momentField, momentMs, plainText } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
 import {
   pageResponse,
@@ -32,7 +32,7 @@ const parametersSchema = z.object({
     .optional()
     .describe("Spending cap that the app requests, in USD."),
   usage_limit_type: z.enum(["daily", "weekly", "monthly"]).optional(),
-  expires_at: z.iso.datetime({ offset: true }).optional(),
+  expires_at: momentField.optional(),
   state: z.string().max(1_000).optional().describe("Returned with the code, unchanged."),
 });
 
@@ -57,9 +57,9 @@ function readRequest(query: URLSearchParams, nowMs: number): Request {
   }
   const callback = readCallbackUrl(parsed.data.callback_url);
   if ("problem" in callback) return { problem: `The parameter callback_url ${callback.problem}.` };
-  if (parsed.data.expires_at !== undefined && Date.parse(parsed.data.expires_at) <= nowMs) {
+  const expiresAtMs = momentMs(parsed.data.expires_at);
+  if (expiresAtMs !== null && expiresAtMs <= nowMs)
     return { problem: "The parameter expires_at is in the past." };
-  }
   return { url: callback.url, parameters: parsed.data, kept };
 }
 
@@ -84,7 +84,7 @@ function askedFor(
       label: label ?? url.host,
       limitNanoUsd: limit === undefined ? null : (nanoFromUsd(limit) ?? 0n),
       limitReset: window ?? null,
-      expiresAtMs: expiry === undefined ? null : Date.parse(expiry),
+      expiresAtMs: momentMs(expiry),
       allowedModels: null,
       scopes: [],
     },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cleanName } from "../../consent/oauth-clients.ts";
+import { cleanName, type OauthClient } from "../../consent/oauth-clients.ts";
 import { readScopes } from "../../consent/granted-scopes.ts";
 import { defineEndpoint, type RequestContext } from "../../access/define-endpoint.ts";
 import { lazily } from "../../http/endpoint.ts";
@@ -44,8 +44,21 @@ const surfaces: Readonly<Record<string, { name: string; scope: string }>> = {
 export const namesAccount = (clientName: string): boolean =>
   Object.values(surfaces).some(({ name }) => name === clientName);
 
-async function clientOf(
+/** Returns the client with this id. Throws `invalid_client` where none is registered. */
+export async function registeredClient(
   { consent }: Pick<Dependencies, "consent">,
+  id: string,
+): Promise<OauthClient> {
+  const client = await consent.clients.find(id);
+  if (client !== undefined) return client;
+  throw new GatewayError(
+    "invalid_client",
+    "client_id: is not a registered client. Register it, or leave it out.",
+  );
+}
+
+async function clientOf(
+  deps: Pick<Dependencies, "consent">,
   { client_id: id, client_name: name, surface }: z.infer<typeof deviceSchema>,
 ) {
   if (!id)
@@ -53,12 +66,7 @@ async function clientOf(
       clientId: null,
       clientName: surfaces[surface ?? ""]?.name ?? (cleanName(name) || "An unnamed app"),
     };
-  const client = await consent.clients.find(id);
-  if (client === undefined)
-    throw new GatewayError(
-      "invalid_client",
-      "client_id: is not a registered client. Register it, or leave it out.",
-    );
+  const client = await registeredClient(deps, id);
   return { clientId: client.id, clientName: client.name };
 }
 

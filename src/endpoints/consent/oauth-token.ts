@@ -8,7 +8,7 @@ import { encodeOauthError } from "../../http/error-envelope.ts";
 import { hourMs } from "../../platform/kernel/clock.ts";
 import { badField, GatewayError, type ErrorCode } from "../../platform/kernel/errors.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { namesAccount } from "./device-code.ts";
+import { namesAccount, registeredClient } from "./device-code.ts";
 import { deviceGrant, oauthRoute, readOauthBody } from "./oauth-body.ts";
 import {
   endReplayed,
@@ -283,6 +283,10 @@ async function granted(
       `grant_type: must be one of ${Object.keys(grants).join(", ")}.`,
     );
   }
+  const { client_id: clientId } = request;
+  // Clients register again on `invalid_client` alone. Those that are a document have no registration.
+  if (clientId && !deps.consent.documents.isDocumentId(clientId))
+    await registeredClient(deps, clientId);
   return await grant(context, deps, request);
 }
 

@@ -136,7 +136,7 @@ export const fimCompletions = defineEndpoint<CallServices>({
   summary: "Complete the middle of a text, whole or streamed, for Mistral's clients.",
   description:
     "For editors that complete code: the text between `prompt` and `suffix`, on every chat model. Like `POST /completions`, with an " +
-    "answer in the form of chat and no cap of its own.",
+    "answer in the form of chat and no cap of its own; an endpoint for completions in OpenAI's form is sent 1,024.",
   rawBody: z.looseObject({
     model: z.string(),
     prompt: z.string(),

@@ -11,6 +11,7 @@ import { encodeContractError } from "../../http/error-envelope.ts";
 import { badField } from "../../platform/kernel/errors.ts";
 import { dayMs, hourMs } from "../../platform/kernel/clock.ts";
 import { isTimeZone, startOfZonedDay, zonedDayOf } from "../../platform/kernel/time/zoned-days.ts";
+import { momentMsField } from "../account/account-fields.ts";
 
 /** The declarations that routes of a workspace's analytics share. */
 export const forAnalytics = {
@@ -86,17 +87,6 @@ export const rangeDaysDefault = 7;
 const activityDaysMax = 90;
 const activityDaysDefault = 30;
 
-const timeProblem = "must be an ISO 8601 date or time, such as 2026-11-21 or 2026-11-21T12:00:00Z";
-const isoTime =
-  /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
-
-/** A wall time in milliseconds; dates begin at midnight UTC. */
-const timeSchema = z
-  .string()
-  .regex(isoTime, timeProblem)
-  .transform((text) => Date.parse(text))
-  .refine((atMs) => Number.isFinite(atMs) && atMs >= 0, timeProblem);
-
 const groupProblem =
   "must be among model, key, provider, team, app, customer, preset, session and tag:<name>, " +
   "several with commas between them and at most one tag";
@@ -145,7 +135,7 @@ const groupSchema = z.string().transform((text, context): UsageGrouping => {
 });
 
 /** The range of every query. */
-export const range = { from: timeSchema.optional(), to: timeSchema.optional() };
+export const range = { from: momentMsField.optional(), to: momentMsField.optional() };
 
 const zoneField = z
   .string()

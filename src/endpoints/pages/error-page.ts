@@ -48,6 +48,13 @@ function sentencesOf({ status, message }: GatewayError, path: string): string[] 
 }
 
 /**
+ * Returns whether a browser says that it opens a page. It leaves out the first header where the
+ * gateway has neither https nor a local address (W3C, Fetch Metadata), and not the second one.
+ */
+const opensPage = ({ headers }: RequestContext<unknown>["request"]): boolean =>
+  headers.get("sec-fetch-mode") === "navigate" || headers.get("upgrade-insecure-requests") === "1";
+
+/**
  * Returns an error as a page for a person's browser; undefined for programs. Some of these accept
  * HTML before all else too, such as Java's client, so that on a path of the API the browser has to
  * say that it opens a page.
@@ -60,8 +67,7 @@ export function errorPage(
   }: { context: RequestContext<unknown>; headers: Readonly<Record<string, string>> },
 ): Response | undefined {
   const { request, traceId } = context;
-  const opensPage = request.headers.get("sec-fetch-mode") === "navigate";
-  if (!asksForPage(context) || (isApi(pathOf(request)) && !opensPage)) return undefined;
+  if (!asksForPage(context) || (isApi(pathOf(request)) && !opensPage(request))) return undefined;
   const { status } = error;
   const back = request.method === "GET" ? placeOf(context) : "/";
   return pageResponse(

@@ -49,7 +49,7 @@ import {
   undeclaredFormat,
 } from "../dialects/shared/reasoning-rules.ts";
 import { runsSearches } from "../dialects/shared/extras/web-search.ts";
-import { CallIds } from "../dialects/shared/tools.ts";
+import { CallIds, callIdsIn } from "../dialects/shared/tools.ts";
 import { AnswerReader } from "../dialects/shared/stream/answer-reader.ts";
 import { ResponseAssembler } from "../canonical/response-assembler.ts";
 import { SseDecoder } from "../upstream/sse-decoder.ts";
@@ -166,10 +166,8 @@ function translate(
   const reasoned = withReasoning(formatted.request, { route: { model, route }, upstream });
   const { signatures } = request;
   const canonical = withSeals(reasoned, { signatures, client, upstream, route });
-  const known: KnownTurns = {
-    lateSeals: lateSealsOf(reasoned, { signatures, client }),
-    callIds: CallIds.beside(canonical.messages),
-  };
+  const lateSeals = lateSealsOf(reasoned, { signatures, client });
+  const callIds = callIdsIn(canonical.messages);
   // A stream keeps the request in memory until it ends, and has no use for its messages.
   const { messages: _, ...asked } = canonical;
   const { body, losses, toolAliases } = upstream.encodeRequest(canonical, {
@@ -201,15 +199,17 @@ function translate(
     ...(upstream.requestHeaders !== undefined && { requestHeaders: upstream.requestHeaders }),
     losses: [...lost, ...capped.losses, ...formatted.losses, ...losses],
     readWhole: (_, answer) => {
-      const response = known.callIds.inAnswer(upstream.decodeResponse(answer, decoding));
+      const response = new CallIds(callIds).inAnswer(upstream.decodeResponse(answer, decoding));
       // Messages and the Gemini API report no creation time.
       if (response.createdAtSeconds <= 0) response.createdAtSeconds = request.nowSeconds();
       if (upstream.signsCalls === true) keepSignatures(response, request.signatures);
       return readAnswer(response, { client, upstream, answering });
     },
     usageOfFailure: (answer) => upstream.usageOfFailure?.(answer),
-    createRelay: (options) =>
-      translatedRelay(options, { request, client, upstream, decoding, answering, known }),
+    createRelay(options) {
+      const known = { lateSeals, callIds: new CallIds(callIds) };
+      return translatedRelay(options, { request, client, upstream, decoding, answering, known });
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { Loss } from "../canonical/request.ts";
 import { chatGatewayFields } from "../dialects/openai-chat/request-schema.ts";
-import { fittedCap } from "../dialects/shared/output-cap.ts";
+import { capOf, fittedCap } from "../dialects/shared/output-cap.ts";
 import type {
   RelayOptions,
   SseEvent,
@@ -28,6 +28,9 @@ const presetParameters = [
   ...["temperature", "top_p", "top_k", "seed", "stop", "frequency_penalty", "presence_penalty"],
   "repetition_penalty",
 ];
+
+/** The output cap for endpoints of OpenAI's form, most of which end at 16 tokens without one (0473). */
+const openaiCap = 1_024;
 
 /** Fields that a llama.cpp server answers with 400 wherever they stand. */
 const unknownToLlamaCpp: ReadonlySet<string> = new Set(["best_of", "suffix", "echo"]);
@@ -120,7 +123,8 @@ function sentBody(
   body.model = route.upstreamModel;
   // A list of one text; what has several is refused before.
   if (own.oneText === true) body.prompt = prompt.text;
-  const capped = fittedCap(chat["max_tokens"], {
+  const asked = capOf((name) => chat[name] ?? undefined);
+  const capped = fittedCap(asked ?? (own.form === "openai" ? openaiCap : undefined), {
     field: "max_tokens",
     route: within(route, own),
     outputCap,

@@ -205,7 +205,7 @@ async function ask(
     headers: {
       "x-forwarded-for": anotherAddress(),
       "x-forwarded-proto": "https",
-      ...(row.socket && { upgrade: "websocket" }),
+      ...(row.socket && { upgrade: "websocket", "sec-websocket-version": "13" }),
       ...options.headers,
     },
     ...(method === "GET" ? {} : { body: "{}" }),

@@ -113,7 +113,8 @@ describe.skipIf(missing(generators) !== "")(
       const options = ["--strict", "--noEmit", "--skipLibCheck", "--target", "esnext"];
       const modules = ["--module", "preserve", "--types", "bun"];
       const types = ["--typeRoots", join(root, "node_modules", "@types")];
-      await outputOf([bin("tsc"), ...options, ...modules, ...types, "client.ts"], folder);
+      const compiler = join(root, "node_modules", ".bin", "tsc");
+      await outputOf([compiler, ...options, ...modules, ...types, "client.ts"], folder);
       const parameters = [gateway.baseUrl, testLlmKey, testManagementKey];
       const output = await outputOf([process.execPath, "client.ts", ...parameters], folder);
       expect(JSON.parse(output)).toEqual(expected);

@@ -57,6 +57,12 @@ test("a backup of a running gateway is verified and can be restored", async () =
       stdout: expect.stringContaining("The encryption key is not in it"),
     });
     expect(readdirSync(keyless).toSorted()).toEqual(["files", "manifest.json", "switchyard.db"]);
+    const elsewhere = join(temporaryDirectory(), "new");
+    expect(await runCommand(["restore", keyless], { dataDirectory: elsewhere })).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("encryption.key is missing"),
+    });
+    expect(existsSync(elsewhere)).toBe(false);
   }
   await make("after");
   expect(await runCommand(["backup", folder], { dataDirectory })).toMatchObject({

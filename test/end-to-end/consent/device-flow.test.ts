@@ -221,11 +221,27 @@ describe.each(engines)("the device flow, on %s", (_, freshUrl) => {
       expect(await errorOf(await register(metadata))).toEqual([400, "invalid_client_metadata"]);
   });
 
-  test.each<[string, Record<string, string>, string]>([
-    ["an unknown client", { client_id: "client_nobody" }, "invalid_client"],
-    ["no known scope", { scope: "unheard:of" }, "invalid_scope"],
-  ])("%s returns a flat OAuth error", async (_name, fields, code) => {
-    expect(await errorOf(await post("/oauth/device/code", fields))).toEqual([400, code]);
+  const nobody = { client_id: "client_nobody" };
+  test.each<[string, string, Record<string, string>, string]>([
+    ["an unknown client", "/oauth/device/code", nobody, "invalid_client"],
+    ["no known scope", "/oauth/device/code", { scope: "unheard:of" }, "invalid_scope"],
+    ...[
+      { grant_type: deviceGrant, device_code: "unheard-of" },
+      { grant_type: "authorization_code", code: "unheard-of", code_verifier: "v".repeat(43) },
+      { grant_type: "refresh_token", refresh_token: "unheard-of" },
+    ].flatMap((grant) =>
+      ["/oauth/token", "/mcp/oauth/token"].map(
+        (path) =>
+          [
+            `${grant.grant_type} of an unknown client`,
+            path,
+            { ...grant, ...nobody },
+            "invalid_client",
+          ] satisfies [string, string, Record<string, string>, string],
+      ),
+    ),
+  ])("%s at %s returns a flat OAuth error", async (_name, path, fields, code) => {
+    expect(await errorOf(await post(path, fields))).toEqual([400, code]);
   });
 
   test.each(["[]", '"inference"', "5", "{"])(

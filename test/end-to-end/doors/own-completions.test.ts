@@ -20,6 +20,10 @@ const named = (name: string, upstreamModel: string) => ({
   pricing: { prompt: "1", completion: "2" },
 });
 
+const management = {
+  headers: { authorization: "Bearer ak_test_management_key_with_all_scopes" },
+};
+
 let upstream: StrictUpstream;
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -220,9 +224,6 @@ describe("a server that is like vLLM", () => {
   });
 
   test("does not see what is the gateway's, and gets a preset's settings", async () => {
-    const management = {
-      headers: { authorization: "Bearer ak_test_management_key_with_all_scopes" },
-    };
     const config = { model, temperature: 0.3 };
     await gateway.post("/presets", { slug: "cold", name: "Cold", config }, management);
     const body = { model: "@preset/cold", prompt: "Hi", session_id: "s", provider: { zdr: false } };
@@ -259,6 +260,19 @@ describe("Mistral's completions of the middle of a text", () => {
       "Understood.",
     );
     expect(upstream.refusals).toEqual([]);
+  });
+
+  test.each([
+    ["the cap of a preset", "house/code", { max_completion_tokens: 50 }, 50],
+    ["none at all, where 16 tokens are the vendor's default", "house/qwen", {}, 1_024],
+  ])("are sent %s as max_tokens", async (_, model, cap, sentCap) => {
+    const slug = `middle-${sentCap}`;
+    const config = { model, ...cap };
+    const preset = await gateway.post("/presets", { slug, name: slug, config }, management);
+    expect(preset.status).toBe(200);
+    const body = { model: `@preset/${slug}`, prompt: asked.prompt };
+    expect((await gateway.post("/fim/completions", body)).status).toBe(200);
+    expect(at(sent()?.body, "max_tokens")).toBe(sentCap);
   });
 });
 

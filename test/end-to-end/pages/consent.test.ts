@@ -8,8 +8,6 @@ import {
   sidewaysPixels,
   turn,
 } from "../../support/chromium.ts";
-import { migratedDatabase } from "../../support/postgres.ts";
-import { freshRedis, hasRedis } from "../../support/redis.ts";
 import { textAt } from "../api/at.ts";
 import { engines } from "../api/two-workspaces.ts";
 import { ownersEmail, signIn, startPageScene, type PageScene } from "./page-scene.ts";
@@ -17,34 +15,13 @@ import { ownersEmail, signIn, startPageScene, type PageScene } from "./page-scen
 const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWBuGJSstw-cM";
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 
-type Place = [
-  name: string,
-  settings: () => Promise<{ storageUrl?: string | undefined; sharedUrl?: string }>,
-];
-
-/** One gateway on each engine, and two behind a balancer. */
-const places: Place[] = [
-  ...engines.map(
-    ([name, freshUrl]): Place => [name, async () => ({ storageUrl: await freshUrl() })],
-  ),
-  ...(hasRedis
-    ? [
-        [
-          "two gateways",
-          async () => ({ storageUrl: await migratedDatabase(), sharedUrl: await freshRedis() }),
-        ] as Place,
-      ]
-    : []),
-];
-
-describe.skipIf(!hasChromium).each(places)(
+describe.skipIf(!hasChromium).each(engines)(
   `consent in a browser, on %s${missingChromium}`,
-  (place, settingsOf) => {
+  (_, freshUrl) => {
     let scene: PageScene;
     let app: Bun.Server<undefined>;
     beforeAll(async () => {
-      const { storageUrl, ...settings } = await settingsOf();
-      scene = await startPageScene(storageUrl, settings);
+      scene = await startPageScene(await freshUrl());
       app = Bun.serve({
         hostname: "127.0.0.1",
         port: 0,
@@ -140,43 +117,41 @@ describe.skipIf(!hasChromium).each(places)(
       await page.waitForURL(/\/cb\?code=/);
     });
 
-    // The pages of two gateways are those of one.
-    if (place === places[0]?.[0])
-      test("the pages have no axe findings, light and dark, and fit a phone", async () => {
-        const { page } = await scene.openAs(ownersEmail, {
-          colorScheme: "light",
-          javaScriptEnabled: true,
-          viewport: { width: 390, height: 844 },
-        });
-        const look = async (): Promise<void> => {
-          expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
-          expect(await darkFindings(page)).toEqual([]);
-          await turn(page, "light");
-        };
-        const { userCode } = await startDevice();
-        const open = [
-          () => page.goto(scene.origin + authPath()),
-          async () => page.goto(scene.origin + (await oauthPath())),
-          async () => {
-            await page.goto(`${scene.origin}/device?user_code=${userCode}`);
-            await page.getByRole("button", { name: "Continue" }).click();
-            await page.getByRole("button", { name: "Approve" }).waitFor();
-          },
-        ];
-        for (const each of open) {
-          await each();
-          expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(1);
-          await look();
-        }
-        await page.getByRole("button", { name: "Approve" }).click();
-        await page.getByRole("heading", { name: "A shell is connected" }).waitFor();
-        await look();
-        await page.goto(`${scene.origin}/api/v1/mcp/oauth/authorize?client_id=unknown`);
-        await page
-          .getByRole("heading", { name: "This app sent a request that cannot be trusted" })
-          .waitFor();
-        await look();
+    test("the pages have no axe findings, light and dark, and fit a phone", async () => {
+      const { page } = await scene.openAs(ownersEmail, {
+        colorScheme: "light",
+        javaScriptEnabled: true,
+        viewport: { width: 390, height: 844 },
       });
+      const look = async (): Promise<void> => {
+        expect([await axeFindings(page), await sidewaysPixels(page)]).toEqual([[], 0]);
+        expect(await darkFindings(page)).toEqual([]);
+        await turn(page, "light");
+      };
+      const { userCode } = await startDevice();
+      const open = [
+        () => page.goto(scene.origin + authPath()),
+        async () => page.goto(scene.origin + (await oauthPath())),
+        async () => {
+          await page.goto(`${scene.origin}/device?user_code=${userCode}`);
+          await page.getByRole("button", { name: "Continue" }).click();
+          await page.getByRole("button", { name: "Approve" }).waitFor();
+        },
+      ];
+      for (const each of open) {
+        await each();
+        expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(1);
+        await look();
+      }
+      await page.getByRole("button", { name: "Approve" }).click();
+      await page.getByRole("heading", { name: "A shell is connected" }).waitFor();
+      await look();
+      await page.goto(`${scene.origin}/api/v1/mcp/oauth/authorize?client_id=unknown`);
+      await page
+        .getByRole("heading", { name: "This app sent a request that cannot be trusted" })
+        .waitFor();
+      await look();
+    });
 
     test("going back after a decision and deciding again shows the earlier decision", async () => {
       const { deviceCode, userCode } = await startDevice();

@@ -209,6 +209,18 @@ describe.skipIf(!hasChromium)(`every page${missingChromium}`, () => {
     expect(page.url()).toBe(`${scene.origin}/device?user_code=BCDF-GHJK`);
   });
 
+  test("a browser gets a page of the API's pages without https too", async () => {
+    const answer = await fetch(`${scene.gateway.origin}/api/v1/mcp/oauth/authorize`, {
+      method: "POST",
+      headers: { accept: "text/html", "upgrade-insecure-requests": "1", origin: "https://a.test" },
+      body: new URLSearchParams({ decision: "approve" }),
+    });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([
+      403,
+      "text/html; charset=utf-8",
+    ]);
+  });
+
   test("programs get JSON where a browser gets a page", async () => {
     const accept = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2";
     for (const [path, headers] of [

@@ -71,47 +71,6 @@ const askOf =
     return content;
   };
 
-/** Hands each request to the next of some gateways, as a balancer in front of them does. */
-function balance(gateways: readonly TestGateway[]): Bun.Server<undefined> {
-  let asked = 0;
-  return Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch(request) {
-      const gateway = gateways[(asked += 1) % gateways.length] ?? gateways[0];
-      const { pathname, search } = new URL(request.url);
-      const { method, headers, body } = request;
-      return fetch(`${gateway?.origin ?? ""}${pathname}${search}`, {
-        method,
-        headers,
-        body,
-        redirect: "manual",
-        decompress: false,
-      });
-    },
-  });
-}
-
-/** Starts one gateway, or two behind a balancer where they share something. */
-async function startGateways(
-  settings: Partial<AppSettings>,
-): Promise<{ gateway: TestGateway; port: number | string; stopGateways(): Promise<void> }> {
-  const gateway = await startGateway(settings);
-  if (settings.sharedUrl === undefined)
-    return { gateway, port: new URL(gateway.origin).port, stopGateways: () => gateway.stop() };
-  const other = await startGateway(settings);
-  const balancer = balance([gateway, other]);
-  return {
-    gateway,
-    port: balancer.port ?? "",
-    async stopGateways() {
-      await balancer.stop(true);
-      await other.stop();
-      await gateway.stop();
-    },
-  };
-}
-
 /** Invites people to the owner's organisation, which the first invitation creates. */
 function membersOf(owner: Caller): Pick<PageScene, "invitation" | "removeMember"> {
   let organizationId: string | undefined;
@@ -169,10 +128,7 @@ async function claim(gateway: TestGateway, owner: Caller): Promise<void> {
   if (!claimed.ok) throw new Error(`the gateway was not claimed: ${await claimed.text()}`);
 }
 
-/**
- * Starts one; its owner account is claimed unless that is left to the test. With `sharedUrl` there
- * are two gateways behind a balancer.
- */
+/** Starts one; its owner account is claimed unless that is left to the test. */
 export async function startPageScene(
   url: string | undefined,
   { claimed = true, ...changes }: Partial<AppSettings> & { claimed?: boolean } = {},
@@ -201,9 +157,9 @@ export async function startPageScene(
     },
     ...changes,
   };
-  const { gateway, port, stopGateways } = await startGateways(settings);
+  const gateway = await startGateway(settings);
   // Passkeys belong to a name, not to an address.
-  origin = `http://localhost:${port}`;
+  origin = `http://localhost:${new URL(gateway.origin).port}`;
   const browser = await startChromium();
   const { open, putBackWindows } = windowsOf(browser, origin);
   const ask = askOf(gateway, origin);
@@ -234,7 +190,7 @@ export async function startPageScene(
     },
     async stop() {
       await browser.close();
-      await stopGateways();
+      await gateway.stop();
       await provider.stop();
       mail.stop();
     },

@@ -286,13 +286,9 @@ export class CallIds {
   /** How often each id has come, as it was written or as it was given. */
   private readonly counts = new Map<string, number>();
 
-  /** Creates ids beside those of a conversation. */
-  static beside(messages: readonly Message[]): CallIds {
-    const ids = new CallIds();
-    for (const message of messages)
-      if (message.role === "assistant")
-        for (const part of message.parts) if (part.type === "tool-call") ids.take(part.id);
-    return ids;
+  /** `before` are the ids of a conversation that goes on. */
+  constructor(before: readonly string[] = []) {
+    for (const id of before) this.counts.set(id, 1);
   }
 
   /** Returns an answer whose calls have such ids. */
@@ -318,6 +314,14 @@ export class CallIds {
     return free;
   }
 }
+
+/** Returns the ids of the calls of a conversation. */
+export const callIdsIn = (messages: readonly Message[]): string[] =>
+  messages.flatMap((message) =>
+    message.role === "assistant"
+      ? message.parts.flatMap((part) => (part.type === "tool-call" ? part.id : []))
+      : [],
+  );
 
 /**
  * Returns the conversation with every tool call answered once, directly after its turn, as every
