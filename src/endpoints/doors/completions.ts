@@ -3,6 +3,7 @@ import { defineEndpoint, type RequestContext } from "../../access/define-endpoin
 import { lazily } from "../../http/endpoint.ts";
 import { type Answer, Reply } from "../../http/reply.ts";
 import type { JsonObject, JsonValue } from "../../inference/canonical/json.ts";
+import type { Loss } from "../../inference/canonical/request.ts";
 import type { ChatCall } from "../../inference/pipeline/inference-call.ts";
 import { openaiChat } from "../../inference/dialects/openai-chat/index.ts";
 import { type AskedCompletion, adaptCompletion } from "../../inference/surfaces/own-completions.ts";
@@ -58,8 +59,8 @@ const shared = {
 /** The form in which a client writes a completion and reads its answer. */
 interface CompletionForm {
   idPrefix: string;
-  /** Returns the body by the names of the older API. */
-  bodyOf(sent: JsonObject): JsonObject;
+  /** Returns the body by the names of the older API, and what the form has no answer to. */
+  bodyOf(sent: JsonObject): { body: JsonObject; losses: readonly Loss[] };
   /** The output cap of a request that names none; absent where there is none. */
   maxTokensDefault?: number;
   render(answer: Answer, prompt: EchoedPrompt): Answer;
@@ -75,9 +76,9 @@ const completing =
       ...chatReader,
       idPrefix,
       reshape(sent) {
-        const body = bodyOf(sent as JsonObject);
+        const { body, losses } = bodyOf(sent as JsonObject);
         const reshaped = chatOfCompletion(body, maxTokensDefault);
-        asked = { body, prompt: reshaped.prompt, ownOnly: reshaped.ownOnly };
+        asked = { body, losses, prompt: reshaped.prompt, ownOnly: reshaped.ownOnly };
         ({ generated } = reshaped);
         return reshaped;
       },
@@ -120,7 +121,7 @@ export const completions = defineEndpoint<CallServices>({
   response: completionSchema,
   handle: completing({
     idPrefix: "cmpl-",
-    bodyOf: (sent) => sent,
+    bodyOf: (body) => ({ body, losses: [] }),
     maxTokensDefault: 16,
     render: inCompletionForm,
   }),
@@ -150,7 +151,10 @@ export const fimCompletions = defineEndpoint<CallServices>({
   response: chatCompletionSchema,
   handle: completing({
     idPrefix: "fim-",
-    bodyOf: ({ random_seed: seed, ...sent }) => ({ ...sent, ...(seed !== undefined && { seed }) }),
+    bodyOf: ({ random_seed: seed, echo, ...sent }) => ({
+      body: { ...sent, ...(seed !== undefined && { seed }) },
+      losses: echo === true ? [{ field: "echo", reason: "the answer has the form of a chat" }] : [],
+    }),
     render: (answer) => answer,
   }),
 });

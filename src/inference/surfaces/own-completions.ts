@@ -17,6 +17,8 @@ import type { EchoedPrompt, OwnOnly } from "./completion-shaper.ts";
 /** A completion in the form in which its client sent it. */
 export interface AskedCompletion {
   body: JsonObject;
+  /** What was left out of the body, since no answer in the client's form shows it. */
+  losses: readonly Loss[];
   /** The prompt that answers begin with; each route that answers sets it. */
   prompt: EchoedPrompt;
   /** What only a provider's own endpoint can answer; undefined where chat can. */
@@ -59,7 +61,7 @@ export function adaptCompletion(
   { route, overChat }: { route: AdaptedRoute; overChat(route: AdaptedRoute): Adapter },
 ): Adapter {
   const own = ownCompletionsOf(route);
-  const { ownOnly, prompt } = asked;
+  const { ownOnly } = asked;
   if (ownOnly !== undefined && (own === undefined || own.oneText === true))
     throw unsupportedContent(
       ownOnly.field,
@@ -67,7 +69,7 @@ export function adaptCompletion(
     );
   const wantsEcho = asked.body.echo === true;
   const chat = overChat(route);
-  if (own === undefined) return echoing(chat, { prompt, echo: wantsEcho });
+  if (own === undefined) return asAsked(chat, asked, wantsEcho);
   const { body, losses } = sentBody(call, asked, { route, own });
   // Where the endpoint begins no answer with the prompt, the gateway does.
   const isByGateway = wantsEcho && ownOnly === undefined && !takesEcho(own);
@@ -86,18 +88,23 @@ export function adaptCompletion(
     createRelay: (options) =>
       answersAsChat ? chat.createRelay(options) : new OwnRelay(chat.createRelay(options)),
   };
-  return echoing(adapter, { prompt, echo: isByGateway });
+  return asAsked(adapter, asked, isByGateway);
 }
 
 const takesEcho = ({ form, fields }: OwnCompletions): boolean =>
   form !== "llama.cpp" && fields?.includes("echo") !== false;
 
-/** Returns the adapter, which says whether the gateway begins its answers with the prompt. */
-const echoing = (
+/**
+ * Returns the adapter with what the form loses on every route; it says whether the gateway begins
+ * its answers with the prompt.
+ */
+const asAsked = (
   adapter: Adapter,
-  { prompt, echo }: { prompt: EchoedPrompt; echo: boolean },
+  { prompt, losses }: AskedCompletion,
+  echo: boolean,
 ): Adapter => ({
   ...adapter,
+  losses: [...losses, ...adapter.losses],
   readWhole(text, body) {
     prompt.echo = echo;
     return adapter.readWhole(text, body);

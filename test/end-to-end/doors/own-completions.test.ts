@@ -263,6 +263,18 @@ describe("Mistral's completions of the middle of a text", () => {
   });
 
   test.each([
+    ["vLLM", "house/qwen", "echo"],
+    ["codestral-latest", "house/code", "echo"],
+    ["a chat", "house/chat-only", "echo, prompt"],
+  ])("never begin with the prompt at %s, which is named", async (_, model, losses) => {
+    const { prompt } = asked;
+    const response = await gateway.post("/fim/completions", { model, prompt, echo: true });
+    expect(at(await response.json(), "choices.0.message.content")).toBe("Understood.");
+    expect(response.headers.get("x-service-translation-loss")).toBe(losses);
+    expect(at(sent()?.body, "echo")).toBeUndefined();
+  });
+
+  test.each([
     ["the cap of a preset", "house/code", { max_completion_tokens: 50 }, 50],
     ["none at all, where 16 tokens are the vendor's default", "house/qwen", {}, 1_024],
   ])("are sent %s as max_tokens", async (_, model, cap, sentCap) => {
