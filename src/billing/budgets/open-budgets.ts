@@ -83,9 +83,8 @@ export async function openBudgets({
     beginSum: options.beginSum,
     async knows(workspaceId, { scope, id }) {
       if (scope === "team") return (await options.teams.find(workspaceId, id))?.id === id;
-      const creators = await llmKeys.creators(workspaceId);
-      if (scope === "key") return creators.has(id);
-      if ([...creators.values()].some(({ creatorUserId }) => creatorUserId === id)) return true;
+      if (scope === "key") return (await llmKeys.creatorsOf(workspaceId, [id])).has(id);
+      if ((await llmKeys.createdBy(workspaceId, [id])).length > 0) return true;
       return (await users.peopleIn(workspaceId)).some((person) => person.id === id);
     },
   });

@@ -51,7 +51,8 @@ const workspaceOf = (
 /** Returns records as lines, with the names of their keys and workspaces. */
 async function rowsOf(records: readonly GenerationRecord[], deps: Parts) {
   const owners = [...new Set(records.map(({ workspaceId }) => workspaceId))];
-  const names = await Promise.all(owners.map((id) => deps.llmKeys.creators(id)));
+  const keyIds = records.map(({ keyId }) => keyId);
+  const names = await Promise.all(owners.map((id) => deps.llmKeys.creatorsOf(id, keyIds)));
   const keys = new Map(names.flatMap((each) => [...each]));
   return records.map((record) => ({
     ...generationRow(record, keys),
@@ -85,7 +86,7 @@ export const listAllGenerations = defineEndpoint({
     const { records, next } =
       id === undefined
         ? await pageAtOffset({ after, limit, offset }, (page) =>
-            requests.page({ ...query, ...page, workspaceIds, filter: filterOf(filter, new Map()) }),
+            requests.page({ ...query, ...page, workspaceIds, filter: filterOf(filter, []) }),
           )
         : { records: found === undefined ? [] : [found], next: undefined };
     return context.json({

@@ -50,6 +50,7 @@ const activitySchema = lazily(() =>
 
 type Activity = AnswerOf<typeof activitySchema>["data"];
 type Services = Pick<Dependencies, "insights" | "clock" | "inference" | "llmKeys">;
+type Asked = Pick<Services, "insights" | "clock" | "llmKeys"> & { workspaceId: string };
 
 const refused = (param: string, message: string): GatewayError =>
   new GatewayError("bad_request", `${param}: ${message}`, { param });
@@ -65,37 +66,34 @@ function rangeOf({ date }: ActivityQuery, nowMs: number): { fromMs: number; toMs
   return { fromMs: dateMs, toMs: dateMs + dayMs };
 }
 
-/** Returns the keys whose usage is asked for; undefined where it is everyone's. */
-async function keysOf(
-  { api_key_hash: hash, user_id: userId }: ActivityQuery,
-  { llmKeys, workspaceId }: Pick<Dependencies, "llmKeys"> & { workspaceId: string },
-): Promise<((keyId: string) => boolean) | undefined> {
-  if (hash === undefined && userId === undefined) return undefined;
-  const creators = await llmKeys.creators(workspaceId);
-  const keyId = hash === undefined ? undefined : await llmKeys.idOfHash(hash);
-  if (hash !== undefined && (keyId === undefined || !creators.has(keyId)))
-    throw new GatewayError("not_found", "No key of this workspace has the hash of api_key_hash.");
-  return (id) =>
-    (hash === undefined || id === keyId) &&
-    (userId === undefined || creators.get(id)?.creatorUserId === userId);
+/** Returns the id of the workspace's key with a hash. Throws `not_found` where there is none. */
+async function keyOf(hash: string, { llmKeys, workspaceId }: Asked): Promise<string> {
+  const id = await llmKeys.idOfHash(hash);
+  if (id !== undefined && (await llmKeys.creatorsOf(workspaceId, [id])).has(id)) return id;
+  throw new GatewayError("not_found", "No key of this workspace has the hash of api_key_hash.");
 }
 
 /** Returns the sums of each day, model and provider, newest first; undefined where there are too many. */
-async function linesOf(
-  query: ActivityQuery,
-  { insights, clock, llmKeys, workspaceId }: Services & { workspaceId: string },
-): Promise<UsageLine[] | undefined> {
-  const counts = await keysOf(query, { llmKeys, workspaceId });
+async function linesOf(query: ActivityQuery, asked: Asked): Promise<UsageLine[] | undefined> {
+  const { insights, clock, llmKeys, workspaceId } = asked;
+  const { api_key_hash: hash, user_id: userId } = query;
+  const keyId = hash === undefined ? undefined : await keyOf(hash, asked);
+  const byKey = keyId !== undefined || userId !== undefined;
   const lines = await insights.usage.sums({
     ...rangeOf(query, clock.nowMs()),
     workspaceId,
     interval: "day",
-    groupBy: ["model", ...(counts === undefined ? [] : (["key_id"] as const)), "provider"],
+    groupBy: ["model", ...(byKey ? (["key_id"] as const) : []), "provider"],
   });
-  const counted = lines?.flatMap(({ key_id: keyId = "", ...line }) =>
-    counts === undefined || counts(keyId) ? [line] : [],
-  );
-  return counted && byZonedDay(counted, "UTC").sort((one, other) => other.startMs - one.startMs);
+  if (lines === undefined) return undefined;
+  const ids = userId === undefined ? [] : lines.map(({ key_id: id = "" }) => id);
+  const creators = await llmKeys.creatorsOf(workspaceId, ids);
+  const counted = lines.flatMap(({ key_id: id = "", ...line }) => {
+    const isOfKey = keyId === undefined || id === keyId;
+    const isOfUser = userId === undefined || creators.get(id)?.creatorUserId === userId;
+    return isOfKey && isOfUser ? [line] : [];
+  });
+  return byZonedDay(counted, "UTC").sort((one, other) => other.startMs - one.startMs);
 }
 
 /** Shows requests, tokens and charges by day, model and provider. */

@@ -7,6 +7,7 @@ import {
   type GenerationRange,
   pageAtOffset,
 } from "../../insights/generation-search.ts";
+import type { GenerationRecord } from "../../insights/generation-record.ts";
 import { badField, type GatewayError } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { workspaceOf } from "../account/account-fields.ts";
@@ -23,27 +24,26 @@ import {
   rowCells,
   rowColumns,
   type GenerationFilterQuery,
-  type KeyNames,
 } from "./generation-query.ts";
 import { forAnalytics } from "./analytics-query.ts";
 
 const isoText = (atMs: number): string => new Date(atMs).toISOString();
 
-type Keys = ReadonlyMap<string, KeyNames>;
-
 /**
- * Returns the filter of a query. A person's requests are those of the keys that the person created.
+ * Returns the filter of a query. A person's requests are those of the keys that the person created;
+ * `created` has the ids of these.
  */
-export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFilter {
+export function filterOf(
+  query: GenerationFilterQuery,
+  created: readonly string[],
+): GenerationFilter {
   const { user_id: userIds, key_id: keyIds } = query;
-  const made =
-    userIds &&
-    [...keys].filter(([, { creatorUserId }]) => userIds.includes(creatorUserId)).map(([id]) => id);
+  const ofUsers = created.filter((id) => keyIds?.includes(id) ?? true);
   return {
     models: query.model,
     requestedModels: query.requested_model,
     providers: query.provider,
-    keyIds: made === undefined ? keyIds : made.filter((id) => keyIds?.includes(id) ?? true),
+    keyIds: userIds === undefined ? keyIds : ofUsers,
     surfaces: query.surface,
     statuses: query.status,
     errors: query.error,
@@ -63,23 +63,25 @@ export function filterOf(query: GenerationFilterQuery, keys: Keys): GenerationFi
   };
 }
 
-/** Returns the workspace's range of a query, with the names of its keys. */
+/** Returns the workspace's range of a query. */
 async function rangeFor(
   context: RequestContext<undefined, KnownCaller>,
   { llmKeys }: Pick<Dependencies, "llmKeys">,
-  query: { fromMs: number; toMs: number; filter: GenerationFilterQuery },
-): Promise<{ range: GenerationRange; keys: Keys }> {
+  { fromMs, toMs, filter }: { fromMs: number; toMs: number; filter: GenerationFilterQuery },
+): Promise<GenerationRange> {
   const workspaceId = workspaceOf(context).id;
-  const keys = await llmKeys.creators(workspaceId);
-  return {
-    keys,
-    range: {
-      workspaceId,
-      fromMs: query.fromMs,
-      toMs: query.toMs,
-      filter: filterOf(query.filter, keys),
-    },
-  };
+  const created = await llmKeys.createdBy(workspaceId, filter.user_id ?? []);
+  return { workspaceId, fromMs, toMs, filter: filterOf(filter, created) };
+}
+
+/** Returns records of a workspace as lines, with the names of their keys. */
+async function rowsOf(
+  records: readonly GenerationRecord[],
+  { llmKeys, workspaceId }: Pick<Dependencies, "llmKeys"> & { workspaceId: string },
+) {
+  const ids = records.map(({ keyId }) => keyId);
+  const keys = await llmKeys.creatorsOf(workspaceId, ids);
+  return records.map((record) => generationRow(record, keys));
 }
 
 /** Lists the requests of the workspace, newest first, by page or as a table. */
@@ -101,17 +103,19 @@ export const generationAnalytics = defineEndpoint({
       context.query,
       deps.clock.nowMs(),
     );
-    const { range, keys } = await rangeFor(context, deps, query);
+    const range = await rangeFor(context, deps, query);
     if (offset > 0 && format === "csv") throw noTableOffset();
-    if (id !== undefined)
-      return single(context, { record: await deps.generations.find(range.workspaceId, id), keys });
-    if (format === "csv") return table(context, { deps, range, keys, after });
-    const { records, next } = await pageAtOffset({ after, limit, offset }, (page) =>
-      deps.insights.search.page({ ...range, ...page }),
-    );
+    if (format === "csv" && id === undefined) return table(context, { deps, range, after });
+    const found = id === undefined ? undefined : await deps.generations.find(range.workspaceId, id);
+    const { records, next } =
+      id === undefined
+        ? await pageAtOffset({ after, limit, offset }, (page) =>
+            deps.insights.search.page({ ...range, ...page }),
+          )
+        : { records: found === undefined ? [] : [found], next: undefined };
     return context.json({
       object: "list",
-      data: records.map((record) => generationRow(record, keys)),
+      data: await rowsOf(records, { ...deps, ...range }),
       has_more: next !== undefined,
       next_cursor: next ?? null,
     });
@@ -120,21 +124,6 @@ export const generationAnalytics = defineEndpoint({
 
 const noTableOffset = (): GatewayError =>
   badField("offset", "format=csv has none. Use cursor or a range instead.");
-
-function single(
-  context: RequestContext<undefined, KnownCaller>,
-  {
-    record,
-    keys,
-  }: { record: Awaited<ReturnType<Dependencies["generations"]["find"]>>; keys: Keys },
-): Answer {
-  return context.json({
-    object: "list",
-    data: record === undefined ? [] : [generationRow(record, keys)],
-    has_more: false,
-    next_cursor: null,
-  });
-}
 
 const tableRowsMax = 100_000;
 const tablePageRows = 1_000;
@@ -148,12 +137,10 @@ function table(
   {
     deps,
     range,
-    keys,
     after,
   }: {
-    deps: Pick<Dependencies, "insights">;
+    deps: Pick<Dependencies, "insights" | "llmKeys">;
     range: GenerationRange;
-    keys: Keys;
     after: string | undefined;
   },
 ): Answer {
@@ -187,7 +174,8 @@ function table(
     });
     rows += records.length;
     cursor = next;
-    const text = records.map((record) => csvLine(rowCells(generationRow(record, keys)))).join("");
+    const rowsOfPage = await rowsOf(records, { ...deps, ...range });
+    const text = rowsOfPage.map((row) => csvLine(rowCells(row))).join("");
     if (next === undefined) state = "over";
     if (next === undefined || rows < tableRowsMax) return text;
     state = "over";
@@ -236,7 +224,7 @@ export const generationHistogram = defineEndpoint({
     }),
   async handle(context, deps: Pick<Dependencies, "llmKeys" | "insights" | "clock">) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
-    const { range } = await rangeFor(context, deps, query);
+    const range = await rangeFor(context, deps, query);
     const { bucketMs, buckets, countedFromMs } = await deps.insights.figures.histogram(
       range,
       deps.clock.nowMs(),
@@ -315,7 +303,7 @@ export const latencyAnalytics = defineEndpoint({
       nowMs: deps.clock.nowMs(),
       daysMax: latencyDaysMax,
     });
-    const { range } = await rangeFor(context, deps, query);
+    const range = await rangeFor(context, deps, query);
     const { bucketMs, buckets } = await deps.insights.figures.latencies(range);
     return context.json({
       object: "list",
@@ -373,11 +361,13 @@ export const errorAnalytics = defineEndpoint({
     }),
   async handle(context, deps: Pick<Dependencies, "llmKeys" | "insights" | "clock">) {
     const query = readFiguresQuery(context.query, { nowMs: deps.clock.nowMs() });
-    const { range, keys } = await rangeFor(context, deps, query);
+    const range = await rangeFor(context, deps, query);
     const [lines, refused] = await Promise.all([
       deps.insights.figures.errors(range),
       deps.insights.refused.sums(range),
     ]);
+    const ids = refused.map(({ keyId }) => keyId);
+    const keys = await deps.llmKeys.creatorsOf(range.workspaceId, ids);
     return context.json({
       object: "list",
       from: isoText(query.fromMs),

@@ -5,6 +5,7 @@ import { nanoFromUsd, usdFromNano } from "../../platform/kernel/money.ts";
 import { range, rangeDaysDefault, rangeDaysMax, rangeOf } from "./analytics-query.ts";
 import { lazily, type AnswerOf } from "../../http/endpoint.ts";
 import type { GenerationRecord } from "../../insights/generation-record.ts";
+import type { KeyCreator } from "../../identity/keys/llm-key-store.ts";
 import type { CsvValue } from "./csv.ts";
 
 const generationsMax = 1_000;
@@ -214,16 +215,10 @@ export const generationRowSchema = lazily(() =>
     .meta({ id: "GenerationRow" }),
 );
 
-/** The name and the creator of a key, which may have been deleted. */
-export interface KeyNames {
-  name: string;
-  creatorUserId: string;
-}
-
 /** Returns a record as one line of a list. */
 export function generationRow(
   record: GenerationRecord,
-  keys: ReadonlyMap<string, KeyNames>,
+  keys: ReadonlyMap<string, KeyCreator>,
 ): AnswerOf<typeof generationRowSchema> {
   const { detail, attempts } = record;
   const key = keys.get(record.keyId);

@@ -54,7 +54,7 @@ interface SpendLine {
   costNano: bigint;
 }
 
-type Creators = Awaited<ReturnType<Dependencies["llmKeys"]["creators"]>>;
+type Creators = Awaited<ReturnType<Dependencies["llmKeys"]["creatorsOf"]>>;
 
 function subjectOf(
   line: UsageLine,
@@ -150,21 +150,20 @@ export const spendReport = defineEndpoint({
   ) {
     const { group_by: group, format, ...range } = readQuery(context.query, clock.nowMs());
     const workspaceId = workspaceOf(context).id;
-    const [lines, creators] = await Promise.all([
-      insights.usage.sums({
-        workspaceId,
-        ...range,
-        interval: "day",
-        groupBy: [groups[group]],
-        whole: true,
-      }),
-      llmKeys.creators(workspaceId),
-    ]);
+    const lines = await insights.usage.sums({
+      workspaceId,
+      ...range,
+      interval: "day",
+      groupBy: [groups[group]],
+      whole: true,
+    });
     if (lines === undefined) {
       const message =
         "from: this range holds too much for one report. Ask for fewer days at a time.";
       throw new GatewayError("bad_request", message, { param: "from" });
     }
+    const keyIds = lines.flatMap(({ key_id: id }) => id ?? []);
+    const creators = await llmKeys.creatorsOf(workspaceId, keyIds);
     const report = summed(lines, { group, creators });
     if (format === "csv") {
       return new Response(csvText(report), {

@@ -145,14 +145,17 @@ interface LlmKeyRow {
   passthrough: number;
 }
 
+/** The name and the creator of a key or a run, which may be deleted. */
+export type KeyCreator = Pick<LlmKey, "name" | "creatorUserId">;
+
 /** The table of LLM keys. */
 export interface LlmKeyTables {
   llm_keys: LlmKeyRow;
   runs: { id: string; workspace_id: string; name: string; creator_user_id: string };
 }
 
-/** The most runs of a workspace whose names are looked up. */
-const runsNamedMax = 5_000;
+/** The most runs of a workspace that are looked through for those of a person. */
+const newestRunsMax = 5_000;
 
 const textList = (value: string | null): readonly string[] | null =>
   value === null ? null : (JSON.parse(value) as string[]);
@@ -277,10 +280,7 @@ export class LlmKeyStore {
     return rows.map(fromRow);
   }
 
-  /**
-   * Returns the parent's id of every key that another one created, deleted or not: its spending
-   * still counts.
-   */
+  /** Returns the parent's id of every key that another one created, deleted or not: its spending still counts. */
   async loadParents(): Promise<Map<string, string>> {
     const rows = await this.database
       .selectFrom("llm_keys")
@@ -302,31 +302,25 @@ export class LlmKeyStore {
     return rows.map(fromRow);
   }
 
-  /**
-   * Returns the name and creator of every key that a workspace ever had, since charges of deleted
-   * keys are explained, too, and of its newest runs.
-   */
-  async creators(
-    workspaceId: string,
-  ): Promise<Map<string, { name: string; creatorUserId: string }>> {
-    const rows = await this.database
-      .selectFrom("llm_keys")
-      .select(["id", "name", "creator_user_id"])
-      .where("workspace_id", "=", workspaceId)
-      .execute();
-    const runs = await this.database
-      .selectFrom("runs")
-      .select(["id", "name", "creator_user_id"])
-      .where("workspace_id", "=", workspaceId)
-      .orderBy("id", "desc")
-      .limit(runsNamedMax)
-      .execute();
-    return new Map(
-      [...rows, ...runs].map((row) => [
-        row.id,
-        { name: row.name, creatorUserId: row.creator_user_id },
-      ]),
-    );
+  /** Returns the name and creator of keys and runs of a workspace by their ids, deleted ones too. */
+  async creatorsOf(workspaceId: string, ids: readonly string[]): Promise<Map<string, KeyCreator>> {
+    if (ids.length === 0) return new Map();
+    const asked = [...new Set(ids)];
+    const found = await Promise.all([
+      this.creations("llm_keys", workspaceId).where("id", "in", asked).execute(),
+      this.creations("runs", workspaceId).where("id", "in", asked).execute(),
+    ]);
+    return new Map(found.flat().map(({ id, ...creator }) => [id, creator]));
+  }
+
+  /** Returns the ids of the keys that people created, deleted ones too, and of their newest runs. */
+  async createdBy(workspaceId: string, userIds: readonly string[]): Promise<string[]> {
+    if (userIds.length === 0) return [];
+    const found = await Promise.all([
+      this.creations("llm_keys", workspaceId).where("creator_user_id", "in", userIds).execute(),
+      this.creations("runs", workspaceId).orderBy("id", "desc").limit(newestRunsMax).execute(),
+    ]);
+    return found.flat().flatMap((each) => (userIds.includes(each.creatorUserId) ? each.id : []));
   }
 
   /** Returns whether a key with this hash was ever created, deleted or not. */
@@ -453,10 +447,7 @@ export class LlmKeyStore {
     return rows.filter(({ deleted_at_ms: deletedAtMs }) => deletedAtMs === null).map(fromRow);
   }
 
-  /**
-   * Replaces the secret of a key, which loses an operator's rights; undefined when `oldHash` is no longer its hash, or it was
-   * deleted.
-   */
+  /** Replaces the secret of a key, which loses an operator's rights; undefined when its hash is another or it was deleted. */
   async rotate(
     id: string,
     { oldHash, hash, label, nowMs, tokenExpiresAtMs, previousUntilMs, holderUserId }: NewSecret,
@@ -496,5 +487,13 @@ export class LlmKeyStore {
       .where((where) => where.or([where("id", "=", id), where("parent_key_id", "=", id)]))
       .where("deleted_at_ms", "is", null)
       .execute();
+  }
+
+  /** Selects the ids, names and creators of the keys or the runs of a workspace. */
+  private creations(table: "llm_keys" | "runs", workspaceId: string) {
+    return this.database
+      .selectFrom(table)
+      .select(["id", "name", "creator_user_id as creatorUserId"])
+      .where("workspace_id", "=", workspaceId);
   }
 }
