@@ -4,8 +4,8 @@ import {
   type TextareaHTMLAttributes,
   createContext,
   useContext,
-  useEffect,
   useId,
+  useLayoutEffect,
 } from "react";
 import type { ApiError } from "../lib/api.ts";
 import style from "./ui.module.css";
@@ -27,7 +27,8 @@ const withoutName = (message: string): string => {
 function useRefusal(id: string, param: string | undefined): string | undefined {
   const { error, onShown } = useContext(Refused);
   const own = param !== undefined && error?.param?.split(/[.[]/)[0] === param ? error : undefined;
-  useEffect(() => {
+  // Before the browser paints: the form does not show the refusal above its button as well.
+  useLayoutEffect(() => {
     const input = document.getElementById(id);
     if (own === undefined || input === null) return;
     onShown(own);
