@@ -50,15 +50,17 @@ const momentProblem = "must be an ISO 8601 date or time such as 2027-01-31 or 20
  * A moment (ISO 8601), of which Java's clients leave out seconds that are 0. Where it names no time
  * zone it is UTC, and a date is its midnight.
  */
-export const momentField = z.union(
-  [
-    z.iso.datetime({ offset: true }),
-    z.iso.datetime({ offset: true, precision: -1 }),
-    z.iso.datetime({ local: true }),
-    z.iso.date(),
-  ],
-  momentProblem,
-);
+export const momentField = z
+  .union(
+    [
+      z.iso.datetime({ offset: true }),
+      z.iso.datetime({ offset: true, precision: -1 }),
+      z.iso.datetime({ local: true }),
+      z.iso.date(),
+    ],
+    momentProblem,
+  )
+  .meta({ type: "string" });
 
 /** A whole number of a query string. */
 export const wholeNumberField = (

@@ -449,7 +449,7 @@ describe("an error in the file is reported with its line for", () => {
     [
       "multiple YAML documents",
       "server: {}\n---\nserver: {}\n",
-      "switchyard.yaml:2 Source contains multiple documents; please use YAML.parseAllDocuments()",
+      "switchyard.yaml:2 a second document begins here",
     ],
     [
       "a secret of the wrong type, without the secret",
