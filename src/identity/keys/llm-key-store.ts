@@ -154,8 +154,8 @@ export interface LlmKeyTables {
   runs: { id: string; workspace_id: string; name: string; creator_user_id: string };
 }
 
-/** The most runs of a workspace that are looked through for those of a person. */
-const newestRunsMax = 5_000;
+/** The most ids of one statement, and the most runs that are looked through for a person's. */
+const idsMax = 5_000;
 
 const textList = (value: string | null): readonly string[] | null =>
   value === null ? null : (JSON.parse(value) as string[]);
@@ -306,11 +306,13 @@ export class LlmKeyStore {
   async creatorsOf(workspaceId: string, ids: readonly string[]): Promise<Map<string, KeyCreator>> {
     if (ids.length === 0) return new Map();
     const asked = [...new Set(ids)];
+    const others = asked.splice(idsMax);
     const found = await Promise.all([
       this.creations("llm_keys", workspaceId).where("id", "in", asked).execute(),
       this.creations("runs", workspaceId).where("id", "in", asked).execute(),
     ]);
-    return new Map(found.flat().map(({ id, ...creator }) => [id, creator]));
+    const creators = found.flat().map(({ id, ...creator }) => [id, creator] as const);
+    return new Map([...creators, ...(await this.creatorsOf(workspaceId, others))]);
   }
 
   /** Returns the ids of the keys that people created, deleted ones too, and of their newest runs. */
@@ -318,7 +320,7 @@ export class LlmKeyStore {
     if (userIds.length === 0) return [];
     const found = await Promise.all([
       this.creations("llm_keys", workspaceId).where("creator_user_id", "in", userIds).execute(),
-      this.creations("runs", workspaceId).orderBy("id", "desc").limit(newestRunsMax).execute(),
+      this.creations("runs", workspaceId).orderBy("id", "desc").limit(idsMax).execute(),
     ]);
     return found.flat().flatMap((each) => (userIds.includes(each.creatorUserId) ? each.id : []));
   }
@@ -335,10 +337,8 @@ export class LlmKeyStore {
 
   /** Returns whether any key was ever created, deleted or not. */
   async wereAnyMade(): Promise<boolean> {
-    return (
-      (await this.database.selectFrom("llm_keys").select("id").limit(1).executeTakeFirst()) !==
-      undefined
-    );
+    const query = this.database.selectFrom("llm_keys").select("id").limit(1);
+    return (await query.executeTakeFirst()) !== undefined;
   }
 
   async insert(key: LlmKey): Promise<void> {
