@@ -227,6 +227,9 @@ describe.skipIf(!hasChromium)(`the presets, routing and keys screens${missingChr
     await page.getByRole("button", { name: "Save key" }).click();
     await page.getByText("Key saved").waitFor();
     await row.getByText("1 model, 1,000 tokens a minute").waitFor();
+    await act(row, "Disable");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("Key enabled").waitFor();
     await act(row, "Add child");
     await page.getByLabel("Name").fill("Robot's child");
     await page.getByRole("button", { name: "Create key" }).last().click();

@@ -150,11 +150,12 @@ export function KeysPage() {
   const change = useMutation({
     mutationFn: ({ hash, disabled }: { hash: string; disabled: boolean }) =>
       changeKey(hash, { disabled }),
-    onSuccess: (_, { disabled }) => {
-      say(disabled ? "Key disabled" : "Key enabled");
+    onSuccess: (_, { hash, disabled }) => {
+      say(disabled ? "Key disabled" : "Key enabled", () => turn(hash, !disabled));
       return refresh();
     },
   });
+  const turn = (hash: string, disabled: boolean): void => change.mutate({ hash, disabled });
   const rotate = useMutation({ mutationFn: rotateKey, onSuccess: shown });
   const remove = useMutation({
     meta: { done: "Key deleted" },
@@ -167,10 +168,7 @@ export function KeysPage() {
   const opens = (act: Act): boolean => chosen?.act === act;
   const changesOf = (key: Key): (readonly [string, () => void])[] => [
     ["Edit", () => setChosen({ act: "edit", of: key })],
-    [
-      key.disabled ? "Enable" : "Disable",
-      () => change.mutate({ hash: key.hash, disabled: !key.disabled }),
-    ],
+    [key.disabled ? "Enable" : "Disable", () => turn(key.hash, !key.disabled)],
     ["Rotate", () => setChosen({ act: "rotate", of: key })],
     ...(key.parent_key_id === undefined
       ? [["Add child", () => setChosen({ act: "child", of: key })] as const]

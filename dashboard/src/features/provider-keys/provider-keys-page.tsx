@@ -13,6 +13,7 @@ import { Bar } from "../../ui/bar.tsx";
 import { Modal } from "../../ui/overlay.tsx";
 import { RowMenu } from "../../ui/row-menu.tsx";
 import { Table } from "../../ui/table.tsx";
+import { say } from "../../ui/toast.ts";
 import style from "../../ui/ui.module.css";
 import {
   type ProviderKey,
@@ -83,10 +84,14 @@ export function ProviderKeysPage() {
   };
   const test = useMutation({ mutationFn: testStoredKey, onSuccess: refresh });
   const change = useMutation({
-    meta: { done: "Provider key changed" },
-    mutationFn: changeProviderKey,
-    onSuccess: refresh,
+    mutationFn: ({ id, enabled }: { id: string; enabled: boolean }) =>
+      changeProviderKey({ id, enabled }),
+    onSuccess: (_, { id, enabled }) => {
+      say(enabled ? "Provider key enabled" : "Provider key disabled", () => turn(id, !enabled));
+      return refresh();
+    },
   });
+  const turn = (id: string, enabled: boolean): void => change.mutate({ id, enabled });
   const remove = useMutation({
     meta: { done: "Provider key deleted" },
     mutationFn: deleteProviderKey,
@@ -102,10 +107,7 @@ export function ProviderKeysPage() {
         actions={[
           ["Test", () => test.mutate(key.id)],
           ["Edit", () => setChosen({ act: "edit", stored: key })],
-          [
-            key.enabled ? "Disable" : "Enable",
-            () => change.mutate({ id: key.id, enabled: !key.enabled }),
-          ],
+          [key.enabled ? "Disable" : "Enable", () => turn(key.id, !key.enabled)],
           [
             key.donation === null ? "Donate" : "Donation",
             () => setChosen({ act: "donate", stored: key }),
