@@ -12,16 +12,21 @@ export interface OverlayProps {
   head?: ReactNode;
   /** Closed by its buttons only, and not by Esc or a click outside: for what is shown once. */
   keepOpen?: boolean;
+  /** Leaves what is beside it usable, where the window has room for both. */
+  beside?: boolean;
 }
 
 const fields = "form :is(input, select, textarea)";
+
+/** Windows that have room for a list and a panel beside each other. */
+const roomy = "(min-width: 1360px)";
 
 /** The ways of closing that happen by mistake. */
 const accidents: readonly string[] = ["escape-key", "outside-press", "focus-out"];
 
 /**
- * Shows a layer over the page that keeps the focus until it is closed, and then returns it. Its
- * head stays in sight while its body scrolls.
+ * Shows a layer over the page that keeps the focus until it is closed, and then returns it; or
+ * beside it, without keeping the focus. Its head stays in sight while its body scrolls.
  */
 export function Overlay({
   title,
@@ -30,23 +35,30 @@ export function Overlay({
   children,
   head,
   keepOpen = false,
+  beside = false,
   className,
 }: OverlayProps & { className: string | undefined }) {
   const body = useRef<HTMLDivElement>(null);
+  const isBeside = beside && matchMedia(roomy).matches;
   /** The first field of a form has the focus, but on phones, where that would open the keyboard. */
   const firstField = (how: string): HTMLElement | true =>
     (how === "touch" ? null : body.current?.querySelector<HTMLElement>(fields)) ?? true;
   return (
     <Dialog.Root
       open={open}
-      disablePointerDismissal={keepOpen}
+      modal={!isBeside}
+      disablePointerDismissal={keepOpen || isBeside}
       onOpenChange={(isOpen, { reason }) => {
         if (!isOpen && !(keepOpen && accidents.includes(reason))) onClose();
       }}
     >
       <Dialog.Portal>
-        <Dialog.Backdrop className={style.backdrop ?? ""} />
-        <Dialog.Popup className={className ?? ""} initialFocus={firstField}>
+        {isBeside ? null : <Dialog.Backdrop className={style.backdrop ?? ""} />}
+        <Dialog.Popup
+          className={className ?? ""}
+          data-beside={isBeside || undefined}
+          initialFocus={firstField}
+        >
           <div className={style.overlayHead}>
             {/* biome-ignore lint/a11y/useHeadingContent: the title is its content. */}
             <Dialog.Title render={<h1 />}>{title}</Dialog.Title>

@@ -111,6 +111,7 @@ export function Table<Row>({
               <th
                 key={column.head}
                 scope="col"
+                data-phone={column.phone}
                 className={className(column)}
                 aria-sort={
                   sorting?.head === column.head
@@ -152,10 +153,23 @@ export function Table<Row>({
   );
 }
 
-/** A cell that opens what its row is about. */
-export function RowButton({ onClick, children }: { onClick: () => void; children: ReactNode }) {
+/** A cell that opens what its row is about, and says whether that is open. */
+export function RowButton({
+  onClick,
+  isOpen = false,
+  children,
+}: {
+  onClick: () => void;
+  isOpen?: boolean;
+  children: ReactNode;
+}) {
   return (
-    <button type="button" className={style.rowButton} onClick={onClick}>
+    <button
+      type="button"
+      className={style.rowButton}
+      aria-current={isOpen || undefined}
+      onClick={onClick}
+    >
       {children}
     </button>
   );

@@ -5,7 +5,7 @@ import { hasChromium, missingChromium } from "../../support/chromium.ts";
 import { at, listAt, textAt } from "../api/at.ts";
 import { SocketClient } from "../sockets/support/socket-client.ts";
 import { startDashboardScene, type DashboardScene } from "./dashboard-scene.ts";
-import { geometryFindings } from "./geometry.ts";
+import { geometryFindings, lookedAt } from "./geometry.ts";
 import { expectSound, pick, settled, tabTo } from "./screen.ts";
 
 /** The text of what a click saves. */
@@ -84,6 +84,35 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     expect(new URL(page.url()).search).toBe("?model=acme%2Flarge&status=completed");
+    await screen.close();
+  });
+
+  test("a request opens beside the list, which stays usable", async () => {
+    const screen = await scene.open("developer", "/activity");
+    const { page } = screen;
+    const before = page.viewportSize();
+    await page.setViewportSize({ width: 1440, height: 900 });
+    const listed = page.locator("main tbody tr");
+    const dialog = page.getByRole("dialog", { name: "Request" });
+    const idOpened = (): string => new URL(page.url()).searchParams.get("id") ?? "";
+    await listed.first().getByRole("button").first().click();
+    await dialog.getByRole("heading", { name: "Why it cost this" }).waitFor();
+    const first = idOpened();
+    await listed.last().getByRole("button").first().click();
+    await page.waitForURL((url) => url.searchParams.get("id") !== first);
+    const last = idOpened();
+    await listed.last().locator("[aria-current]").waitFor();
+    await page.keyboard.press("k");
+    await page.waitForURL((url) => url.searchParams.get("id") !== last);
+    await page.getByLabel("Status").selectOption("failed");
+    await page.waitForURL(/status=failed/);
+    await settled(page);
+    expect(await dialog.isVisible()).toBe(true);
+    await expectSound(screen);
+    expect(await lookedAt(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    if (before !== null) await page.setViewportSize(before);
     await screen.close();
   });
 

@@ -107,6 +107,7 @@ export function ActivityPage() {
             ) : (
               <GenerationsTable
                 rows={shown}
+                openId={id}
                 onOpen={(opened) => filter({ id: opened })}
                 onFilter={filter}
                 {...(hidden === undefined ? {} : { hidden })}

@@ -23,7 +23,7 @@ export function useStepKeys(onStep: (by: number) => void, { isOpen }: { isOpen: 
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      if (!isOpen && document.querySelector('[role="dialog"]') !== null) return;
+      if (document.querySelectorAll('[role="dialog"]').length > (isOpen ? 1 : 0)) return;
       const key = event.key.toLowerCase();
       if (key === "j") onStep(1);
       if (key === "k") onStep(-1);
@@ -53,6 +53,7 @@ export function GenerationDrawer({
   return (
     <Drawer
       title="Request"
+      beside
       open={id !== undefined}
       onClose={onClose}
       head={

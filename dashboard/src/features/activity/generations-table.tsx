@@ -172,12 +172,14 @@ export const choosableColumns: readonly Pick<ChoosableColumn, "name" | "head">[]
  */
 export function GenerationsTable<Row extends Generation>({
   rows,
+  openId,
   onOpen,
   onFilter,
   further = [],
   hidden = [],
 }: {
   rows: readonly Row[];
+  openId?: string | undefined;
   onOpen: (id: string) => void;
   onFilter?: Change;
   further?: readonly Column<Row>[];
@@ -195,7 +197,7 @@ export function GenerationsTable<Row extends Generation>({
             head: `Time, ${zoneName()}`,
             phone: "when",
             cell: ({ created_at: at, id }) => (
-              <RowButton onClick={() => onOpen(id)}>
+              <RowButton isOpen={id === openId} onClick={() => onOpen(id)}>
                 <Moment at={at} />
               </RowButton>
             ),

@@ -49,6 +49,7 @@ export function Requests() {
             ) : (
               <GenerationsTable
                 rows={shown}
+                openId={id}
                 onOpen={(opened) => filter({ id: opened })}
                 onFilter={filter}
                 further={[
