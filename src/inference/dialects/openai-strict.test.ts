@@ -10,6 +10,7 @@ const object = (optional: JsonObject = {}): JsonObject => ({
   additionalProperties: false,
 });
 const optional = object({ unit: { type: "string" } });
+const { additionalProperties: _, ...open } = object();
 
 const schemas: [name: string, schema: JsonObject, strict: boolean][] = [
   ["everything required", object(), true],
@@ -17,6 +18,8 @@ const schemas: [name: string, schema: JsonObject, strict: boolean][] = [
   ["an optional property of an element", { type: "array", items: optional }, false],
   ["an optional property of an alternative", { anyOf: [object(), optional] }, false],
   ["an optional property of a definition", { ...object(), $defs: { place: optional } }, false],
+  ["room for other properties", open, false],
+  ["room for others in a definition", { ...object(), $defs: { place: open } }, false],
 ];
 
 const upstreams = ["openai-chat", "openai-responses"] as const;
@@ -42,7 +45,7 @@ function sent(
   };
 }
 
-// OpenAI answers 400 to a strict schema whose properties are not all required; Anthropic does not.
+// OpenAI answers 400 to a strict schema with optional properties or room for others; Anthropic not.
 describe.each(upstreams)(
   "what a Messages client sends to %s is strict only where that works",
   (upstream) => {

@@ -15,7 +15,7 @@ import type {
 import type { EncodeState } from "./encode-state.ts";
 import type { DialectId } from "../../canonical/dialect-id.ts";
 import { decodeGateway, decodePromptCaching } from "./gateway-facts.ts";
-import { requiresAll } from "./tools.ts";
+import { isClosed } from "./tools.ts";
 import {
   asArray,
   asNumber,
@@ -36,17 +36,18 @@ interface Strictness {
 }
 
 /**
- * Returns `strict` for OpenAI, which answers 400 to a strict schema with optional properties.
- * Anthropic enforces those as well, so what a Messages client sent is not strict here.
+ * Returns `strict` for OpenAI, which answers 400 to a strict schema with optional properties, or with
+ * room for others. Anthropic enforces those as well, so what a Messages client sent is not strict here.
  * Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
  */
 export function openaiStrict(
   state: EncodeState,
   { schema, strict, path }: Strictness,
 ): boolean | undefined {
-  const enforces = state.request.dialect !== "anthropic-messages" || requiresAll(schema ?? {});
+  const enforces =
+    state.request.dialect !== "anthropic-messages" || isClosed(schema ?? { type: "object" });
   if (strict !== true || enforces) return strict;
-  state.lose(path, "OpenAI enforces no schema with optional properties");
+  state.lose(path, "OpenAI enforces no schema with optional properties or room for others");
   return false;
 }
 

@@ -24,11 +24,14 @@ export function typedObjectSchema(schema: JsonObject | undefined): JsonObject {
 const schemaLists = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const schemaMaps = ["properties", "$defs", "definitions"];
 
-/** Returns whether every object of a schema requires all its properties. */
-export function requiresAll(schema: JsonObject): boolean {
+/** Returns whether every object of a schema requires all its properties, and has no others. */
+export function isClosed(schema: JsonObject): boolean {
   const required = asArray(schema.required) ?? [];
   const properties = Object.keys(asObject(schema.properties) ?? {});
-  return properties.every((name) => required.includes(name)) && within(schema).every(requiresAll);
+  const isOpen = schema.type === "object" && schema.additionalProperties !== false;
+  return (
+    !isOpen && properties.every((name) => required.includes(name)) && within(schema).every(isClosed)
+  );
 }
 
 /** Returns the schemas directly within a schema. */
