@@ -97,7 +97,7 @@ const candidateOf = ({
 }: Asked): Candidate => {
   const thought = thoughtPico === undefined ? {} : { reasoningTokens: thoughtPico };
   const price = { inputTokens: promptPico, outputTokens: completionPico, ...thought };
-  const provider = { dialects: { chat: dialect } };
+  const provider = { dialects: { chat: dialect }, deviations: {} };
   const route = {
     provider,
     price: { version: "1", base: price },

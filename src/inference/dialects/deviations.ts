@@ -80,6 +80,14 @@ export interface DialectDeviations {
   refusesEmptyTurns?: boolean;
   /** Whether the upstream knows JSON, but no schema, as the form of an answer. */
   jsonWithoutSchema?: boolean;
+  /** Whether the upstream answers 400 to a form of JSON where functions are offered. */
+  formatWithoutFunctions?: boolean;
+  /** The highest temperature that the upstream takes; absent means OpenAI's. */
+  temperatureMax?: number;
+  /** Whether the upstream answers 400 where a turn of the model's that is no `prefix` comes last. */
+  refusesBegunAnswers?: boolean;
+  /** The smallest output cap that the upstream takes for models of these names. */
+  leastCap?: { models: RegExp; tokens: number };
   /**
    * Whether a model that reasons requires reasoning in every turn with calls, in the field of
    * `reasoningReplay`.
@@ -87,9 +95,9 @@ export interface DialectDeviations {
   reasoningBesideCalls?: boolean;
   /**
    * The upstream turns reasoning off by `thinking`, and passes over the effort `none`; models of
-   * these names cannot turn it off.
+   * these names cannot turn it off, and are asked for the least effort that they know.
    */
-  thinkingSwitch?: { alwaysReasons?: RegExp };
+  thinkingSwitch?: { alwaysReasons?: RegExp; leastEffort?: string };
   /**
    * Whether a model that reasons cannot be forced to call a tool. Reasoning is then turned off, or
    * the model chooses itself where it cannot be.

@@ -285,6 +285,8 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
       reasoningBesideCalls: true,
       refusesEmptyTurns: true,
       plainSchemas: true,
+      // platform.kimi.ai/docs/api/models-overview (2026-11).
+      temperatureMax: 1,
       // theopenco/llmgateway#3065 (2026-07).
       thinkingSwitch: { alwaysReasons: /thinking|k2\.[7-9]|k[3-9]/ },
       unforcedWhileReasoning: true,
@@ -433,7 +435,12 @@ const vendors: Readonly<Record<string, OpenaiCompatible>> = {
     credentialVariables: ["ZAI_API_KEY", "ZHIPU_API_KEY"],
     // Interleaved thinking expects the reasoning back unchanged
     // (docs.z.ai/guides/capabilities/thinking-mode).
-    deviations: { maxTokensField: "max_tokens", reasoningReplay: "reasoning_content" },
+    deviations: {
+      maxTokensField: "max_tokens",
+      reasoningReplay: "reasoning_content",
+      // No-Compromise-AI/glm-mcp#60, theopenco/llmgateway#3605 (2026-08).
+      thinkingSwitch: { alwaysReasons: /glm-(?:5\.[3-9]|[6-9])/, leastEffort: "low" },
+    },
     naming: { maker: "z-ai" },
   },
 };

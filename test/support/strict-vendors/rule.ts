@@ -11,6 +11,7 @@ export const vendorIds = [
   "mistral",
   "deepseek",
   "moonshotai",
+  "zai",
   "xai",
   "groq",
   "openrouter",

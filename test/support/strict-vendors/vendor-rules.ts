@@ -13,6 +13,7 @@ import { openaiRules } from "./vendors/openai.ts";
 import { openrouterRules } from "./vendors/openrouter.ts";
 import { llamaCppCompletionRules, llamaCppRules, vllmRules } from "./vendors/servers.ts";
 import { xaiRules } from "./vendors/xai.ts";
+import { zaiRules } from "./vendors/zai.ts";
 
 /** Every known refusal of every vendor, in the order in which a vendor checks them. */
 export const vendorRules: readonly VendorRule[] = [
@@ -24,6 +25,7 @@ export const vendorRules: readonly VendorRule[] = [
   ...mistralRules,
   ...deepseekRules,
   ...moonshotaiRules,
+  ...zaiRules,
   ...xaiRules,
   ...groqRules,
   ...openrouterRules,

@@ -38,22 +38,35 @@ export function presetCap(
   return { [name]: cap };
 }
 
+/** Returns the smallest cap that a route takes; 0 where it takes any. */
+export const leastCapOf = ({ provider, upstreamModel }: TargetRoute["route"]): number => {
+  const { leastCap } = provider.deviations;
+  return leastCap?.models.test(upstreamModel) === true ? leastCap.tokens : 0;
+};
+
+const raised = (field: string, least: number): Loss => ({
+  field,
+  reason: `raised to ${least}, the least that the provider takes for this model`,
+});
+
 /**
  * Writes the cap of a kept request under the name that the upstream knows, since it would ignore
- * another, and lowers each that limits the answer to `outputCap`, where there is one.
+ * another, and lowers each that limits the answer to `outputCap`, where there is one. Returns what
+ * was raised to the least that the route takes.
  */
 export function fitCap(
   body: Readonly<Record<string, unknown>>,
   {
     edits,
-    deviations,
+    route,
     outputCap,
   }: {
     edits: Map<string, string | undefined>;
-    deviations: DialectDeviations;
+    route: TargetRoute["route"];
     outputCap: number | undefined;
   },
-): void {
+): readonly Loss[] {
+  const { deviations } = route.provider;
   const known = capNameFor(deviations);
   const other = known === "max_tokens" ? "max_completion_tokens" : "max_tokens";
   const asked = capOf((name) => body[name] ?? undefined);
@@ -61,14 +74,18 @@ export function fitCap(
     edits.set(other, undefined);
     edits.set(known, String(asked));
   }
-  if (outputCap === undefined) return;
+  const least = leastCapOf(route);
+  if (outputCap === undefined && least === 0) return [];
   const sent = outputCapNames.flatMap((name) => {
     const text = edits.has(name) ? edits.get(name) : numberText(body[name]);
     return text === undefined ? [] : [{ name, text }];
   });
-  if (sent.length === 0) edits.set(known, String(outputCap));
+  if (sent.length === 0 && outputCap !== undefined) edits.set(known, String(outputCap));
+  const low = sent.filter(({ text }) => Number(text) < least);
+  for (const { name } of low) edits.set(name, String(least));
   for (const { name, text } of sent)
-    if (Number(text) > outputCap) edits.set(name, String(outputCap));
+    if (outputCap !== undefined && Number(text) > outputCap) edits.set(name, String(outputCap));
+  return low.map(({ name }) => raised(name, least));
 }
 
 const numberText = (value: unknown): string | undefined =>
@@ -91,13 +108,13 @@ interface FittedCap {
 
 /**
  * Returns the requested cap, lowered to what the caller can pay for and to what the route allows,
- * since providers answer a larger one with 400.
+ * and raised to the least that it takes, since providers answer others with 400.
  */
 export function fittedCap(
   asked: unknown,
   {
     field,
-    route: { maxCompletionTokens: largest },
+    route,
     outputCap,
   }: {
     field: "max_tokens" | "max_output_tokens" | "maxOutputTokens";
@@ -106,6 +123,9 @@ export function fittedCap(
   },
 ): FittedCap {
   const cap = lowerCap(asked, outputCap);
+  const least = leastCapOf(route);
+  if (cap !== undefined && cap < least) return { cap: least, losses: [raised(field, least)] };
+  const { maxCompletionTokens: largest } = route;
   if (cap === undefined || largest === undefined || cap <= largest) return { cap, losses: [] };
   return {
     cap: largest,

@@ -22,6 +22,7 @@ import {
   mostCalls,
   type SentExtras,
 } from "../../dialects/shared/extras/charged-extras.ts";
+import { leastCapOf } from "../../dialects/shared/output-cap.ts";
 import { upstreamDialects } from "../../dialects/index.ts";
 import type { Candidate } from "../../routing/candidate.ts";
 import type { Execution } from "../execution.ts";
@@ -169,7 +170,8 @@ export function outputCap(
 ): number {
   const { model, route } = candidate;
   const { maxCompletionTokens: largest } = route;
-  const { leastTokens: least = 0, statedTokens } = chatDialectOf(candidate)?.capRule ?? {};
+  const { leastTokens: least = leastCapOf(route), statedTokens } =
+    chatDialectOf(candidate)?.capRule ?? {};
   if (statedTokens !== undefined) {
     const wanted = maxOutputTokens ?? (largest ?? statedTokens) + thoughtTokens;
     return Math.min(wanted, largest ?? wanted);

@@ -21,6 +21,7 @@ export const cohere = {
     noStreamOptions: true,
     unsupportedToolFields: ["strict"],
     unnamedToolChoice: true,
+    temperatureMax: 1,
     unsupportedFields: [
       "store",
       "metadata",

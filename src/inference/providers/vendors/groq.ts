@@ -19,6 +19,8 @@ export const groq = {
     maxTokensField: "either",
     unsupportedFields: ["logprobs", "top_logprobs", "logit_bias", "top_k", "min_p", "top_a"],
     unsupportedMessageFields: ["reasoning_content", "reasoning_details"],
+    // vercel/ai#16540 (2026-07).
+    formatWithoutFunctions: true,
   },
   naming: {},
 } satisfies ProviderDefinition;

@@ -19,6 +19,9 @@ export const mistral = {
     callIds: "nine-characters",
     answersResults: true,
     refusesEmptyTurns: true,
+    // Code 3230 (huggingface/smolagents#757). A `prefix` is said again in the answer, so that a client
+    // which begins an answer would read its own words twice.
+    refusesBegunAnswers: true,
     refusesDeveloper: true,
     systemOnlyFirst: true,
     unsupportedMessageFields: ["name", "reasoning_content", "reasoning", "reasoning_details"],

@@ -21,6 +21,8 @@ export const openrouter = {
     cacheMarkers: "cache_control",
     userLengthMax: 128,
     answersResults: "mistral",
+    // OpenRouter asks OpenAI in Responses (musistudio/claude-code-router#994, 2025-11).
+    leastCap: { models: /^openai\/(?:gpt-[4-9]|o\d)/, tokens: 16 },
     ownCompletions: { form: "openai", oneText: true },
   },
   naming: {},

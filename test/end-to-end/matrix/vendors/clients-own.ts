@@ -31,7 +31,7 @@ export const clientsOwn: readonly RegExp[] = [
   // Members that mean nothing without another one.
   /\/(?:choice-without-tools|parallel-without-tools|empty-tools|stream-options-unstreamed|top-logprobs-alone)$/,
   // Values out of range, and more of something than the vendor takes.
-  /\/(?:temperature-range|top-p-zero|cap-of-zero|too-many-\w+|responses-small-cap|small-cap-at-openai)$/,
+  /\/(?:(?<!(?:cohere|moonshotai)\/)temperature-range|top-p-zero|cap-of-zero|too-many-\w+|responses-small-cap)$/,
   /\/n$|^vllm\/effort-values$/,
   /\/(?:large-metadata|long-session)$/,
   /\/responses-too-many-pairs-of-metadata$/,
@@ -40,7 +40,6 @@ export const clientsOwn: readonly RegExp[] = [
   /^openai\/(?:responses-)?top-level-forms$/,
   /^llama-cpp\/(?:pattern-without-anchors|prompt-\w+)$/,
   /\/(?:schema-missing|schema-streamed|json-without-the-word)$/,
-  /^groq\/json-beside-functions$/,
   // A model, an effort or JSON mode that the client names beside a tool that excludes it.
   /^openai\/responses-search-(?:with-least-effort|in-json-mode|of-older-models)$/,
   // Fields that the client's own dialect does not have.
@@ -49,13 +48,13 @@ export const clientsOwn: readonly RegExp[] = [
   /^openai\/(?:unknown-thinking|unknown-top-k|image-in-a-result)$/,
   /^(?:mistral\/extra-functions|openrouter\/(?:effort-and-budget|two-efforts)|cohere\/n)$/,
   // Turns in an order or a form that the model's own template refuses.
-  /\/(?:alternating-turns|last-assistant|(?<!(?:mistral|moonshotai)\/)empty-assistant|prefill-while-thinking|missing-content)$/,
+  /\/(?:alternating-turns|(?<!(?:mistral|moonshotai)\/)empty-assistant|prefill-while-thinking|missing-content)$/,
   /^llama-cpp\/(?:grammar-beside-functions|logprobs-streamed-with-functions|thought-and-text-beside-calls)$/,
   /^groq\/(?:cache-control|cap-above-model)$/,
   // What one family of models lacks.
   /^xai\/responses-functions$/,
   // Thinking in the vendor's own words.
-  /^moonshotai\/thinking-(?:off-on-thinkers|and-effort)$/,
+  /^(?:moonshotai\/thinking-and-effort|(?:moonshotai|zai)\/thinking-off-on-thinkers|zai\/effort-of-thinkers)$/,
 ];
 
 /**

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { VendorRule } from "../../../support/strict-vendors/rule.ts";
+import type { Fields, VendorId, VendorRule } from "../../../support/strict-vendors/rule.ts";
 import {
   ask,
+  askClaude,
   chatCall,
   chatHistory,
   chatTool,
   claudeHistory,
+  responsesTool,
+  schemaOf,
 } from "../../../support/strict-vendors/samples.ts";
 import { nameOf, vendorRules } from "../../../support/strict-vendors/vendor-rules.ts";
 import { clientsOwn, mended } from "./clients-own.ts";
@@ -80,6 +83,58 @@ describe("a chat client before another dialect", () => {
     expect(scene.upstream.refusals.flatMap(({ rules }) => rules)).toEqual([]);
     expect(answer.status).toBe(200);
     expect(scene.upstream.received.at(-1)?.endpoint).toBe(rule.endpoint);
+  });
+});
+
+describe("what a vendor refuses of chat is fitted for", () => {
+  const format = { type: "json_schema", name: "answer", schema: schemaOf({ type: "string" }) };
+  const begun = {
+    max_tokens: 900,
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "So" },
+    ],
+  };
+  const closed = [...begun.messages, { role: "user", content: "Continue." }];
+  const off = askClaude({ thinking: { type: "disabled" } });
+  const high = { input: "Hi", temperature: 1.5 };
+
+  test.each<
+    [
+      path: string,
+      vendor: VendorId,
+      model: string,
+      asked: Fields,
+      lost: string | null,
+      sent: Fields,
+    ]
+  >([
+    [
+      "/responses",
+      "groq",
+      "openai/gpt-oss-120b",
+      { input: "Hi", tools: [responsesTool()], text: { format } },
+      "response_format",
+      { messages: [{ role: "system" }, { role: "user", content: "Hi" }] },
+    ],
+    ["/messages", "mistral", "mistral-large-latest", begun, "messages[1]", { messages: closed }],
+    ["/responses", "cohere", "command-a-03-2025", high, "temperature", { temperature: 1 }],
+    ["/responses", "moonshotai", "kimi-k2-0905-preview", high, "temperature", { temperature: 1 }],
+    [
+      "/messages",
+      "openrouter",
+      "openai/gpt-5",
+      askClaude({ max_tokens: 1 }),
+      "max_tokens",
+      { max_completion_tokens: 16 },
+    ],
+    ["/messages", "zai", "glm-5.1", off, null, { thinking: { type: "disabled" } }],
+  ])("%s: %s with %s, asked %j", async (path, vendor, model, asked, lost, sent) => {
+    scene.upstream.forget();
+    const answer = await scene.ask(path, { ...asked, model: scene.idOf(vendor, model) }, vendor);
+    expect(scene.upstream.refusals.flatMap(({ rules }) => rules)).toEqual([]);
+    expect([answer.status, answer.headers.get("x-service-translation-loss")]).toEqual([200, lost]);
+    expect(scene.upstream.received[0]?.body).toMatchObject(sent);
   });
 });
 

@@ -198,7 +198,9 @@ export const mistralRules: readonly VendorRule[] = [
       },
       says: "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
       code: "3230",
-      source: "docs.mistral.ai/capabilities/completion/prefix (2026-11)",
+      source:
+        "github.com/huggingface/smolagents/issues/757 (2025-02-23), " +
+        "docs.mistral.ai/capabilities/completion/prefix (2026-11)",
       violates: {
         model: large,
         body: {

@@ -131,7 +131,8 @@ const rules = rulesOf({ vendor: "moonshotai", endpoint: "chat", body: moonshotEr
     when: (request) =>
       functionsOf(request).some(({ name }) => !/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(String(name))),
     says: "Invalid request: function name is invalid, must start with a letter and can contain letters, numbers,...",
-    source: "recalled",
+    source:
+      "github.com/MoonshotAI/kimi-cli/issues/1773 (2026-04-07), MoonshotAI/kimi-cli/issues/2531 (2026-07-22)",
     violates: { model: kimi, body: ask({ tools: [chatTool({ name: "9lives" })] }) },
   },
 ]);

@@ -57,13 +57,15 @@ export const openrouterRules: readonly VendorRule[] = rulesOf(
     },
     {
       id: "small-cap-at-openai",
-      models: /^openai\/(?:gpt-5|o\d)/,
+      models: /^openai\/(?:gpt-[4-9]|o\d)/,
       when: ({ body }) => {
         const cap = body["max_completion_tokens"] ?? body["max_tokens"];
         return typeof cap === "number" && cap < 16;
       },
       says: "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 5 instead.",
-      source: "references of the three dialects (2026-11-21)",
+      source:
+        "github.com/musistudio/claude-code-router/issues/994 (2025-11-13), " +
+        "vllm-project/guidellm/issues/370 (2025-09-25)",
       violates: { model: "openai/gpt-5", body: ask({ max_tokens: 5 }) },
     },
     {

@@ -32,18 +32,19 @@ test.each([
   expect(last).toEqual(isAdded ? { ...called, reasoning_content: "" } : called);
 });
 
-test.each<[model: string, reasons: boolean, sent: object, lost: string[]]>([
-  ["kimi-k2.5", true, { thinking: { type: "disabled" } }, []],
-  ["kimi-k2.7-code", true, {}, ["reasoning"]],
-  ["kimi-k2-0905-preview", false, { reasoning_effort: "none" }, []],
+test.each<[model: string, reasons: boolean, sent: object, lost: string[], least: object]>([
+  ["kimi-k2.5", true, { thinking: { type: "disabled" } }, [], {}],
+  ["kimi-k2.7-code", true, {}, ["reasoning"], {}],
+  ["kimi-k2-0905-preview", false, { reasoning_effort: "none" }, [], {}],
+  ["glm-5.3", true, { reasoning_effort: "low" }, ["reasoning"], { leastEffort: "low" }],
 ])(
   "reasoning is off by the upstream's own switch, where it has one: %s",
-  (model, reasons, sent, lost) => {
+  (model, reasons, sent, lost, least) => {
     const messages = [asked];
     const { body, losses } = fitBody(
       { messages, reasoning_effort: "none" },
       {
-        deviations: { thinkingSwitch: { alwaysReasons: /k2\.7/ } },
+        deviations: { thinkingSwitch: { alwaysReasons: /k2\.7|glm-5\.3/, ...least } },
         reasons,
         upstreamModel: model,
       },

@@ -19,47 +19,24 @@ export function fitBody(
   };
 }
 
-/**
- * Returns what has to change in a body for an upstream: its messages, and a tool that a model which
- * reasons cannot be forced to call.
- */
+/** Returns what has to change in a body for an upstream: by its rules, and then its messages. */
 export function bodyChanges(sent: JsonObject, upstream: FittedUpstream): BodyChanges {
-  const first = joinedChanges([readableMessages(sent, upstream), switchedOff(sent, upstream)]);
-  const body = first === unchanged ? sent : ({ ...sent, ...first.changes } as JsonObject);
-  const unforced = joinedChanges([
-    first,
-    unforcedTool(body, upstream),
-    knownEffort(body, upstream),
-    unreasonedFunctions(body, upstream),
-    plainFormat(body, upstream),
-    fittedTools(body, upstream),
-  ]);
-  const reasons = upstream.reasons && !isReasoningOff({ ...body, ...unforced.changes });
-  const rules = { ...upstream, reasons };
-  const messages = hasMessageRules(rules)
-    ? asArray(unforced.changes["messages"] ?? body.messages)
-    : undefined;
-  if (messages === undefined) return unforced;
+  const changes: Record<string, JsonValue | undefined> = {};
+  const losses: Loss[] = [];
+  let body = sent;
+  for (const rule of bodyRules) {
+    const made = rule(body, upstream);
+    if (made === unchanged) continue;
+    Object.assign(changes, made.changes);
+    losses.push(...made.losses);
+    body = { ...body, ...made.changes } as JsonObject;
+  }
+  const rules = { ...upstream, reasons: upstream.reasons && !isReasoningOff(body) };
+  const messages = hasMessageRules(rules) ? asArray(body.messages) : undefined;
+  if (messages === undefined) return { changes, losses };
   const objects = messages.map((message) => asObject(message) ?? {});
   const fitted = fitMessages(objects, rules);
-  return fitted === objects
-    ? unforced
-    : { ...unforced, changes: { ...unforced.changes, messages: fitted } };
-}
-
-const joinedChanges = (all: readonly BodyChanges[]): BodyChanges =>
-  all.every((one) => one === unchanged)
-    ? unchanged
-    : {
-        changes: Object.assign({}, ...all.map(({ changes }) => changes)) as BodyChanges["changes"],
-        losses: all.flatMap(({ losses }) => losses),
-      };
-
-/** Fits the tools, and then the choice among them. */
-function fittedTools(body: JsonObject, upstream: FittedUpstream): BodyChanges {
-  const plain = plainTools(body, upstream);
-  const chosen = unnamedChoice({ ...body, ...plain.changes } as JsonObject, upstream);
-  return joinedChanges([plain, chosen]);
+  return { changes: fitted === objects ? changes : { ...changes, messages: fitted }, losses };
 }
 
 /** Leaves out what an upstream that reads text alone refuses. */
@@ -73,18 +50,57 @@ function readableMessages(
   return { changes: { messages: text.messages }, losses: text.losses };
 }
 
-/** Asks in words for the schema of an answer that the upstream enforces as JSON alone. */
+/**
+ * Asks in words for the schema of an answer that the upstream enforces as JSON alone, and for JSON
+ * that it does not enforce beside functions.
+ */
 function plainFormat(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
   const format = asObject(body.response_format);
-  if (deviations.jsonWithoutSchema !== true || format?.type !== "json_schema") return unchanged;
+  const isSchema = format?.type === "json_schema";
+  if (format === undefined || (!isSchema && format.type !== "json_object")) return unchanged;
+  const isFree = deviations.formatWithoutFunctions === true && offersFunctions(body);
+  if (!isFree && !(isSchema && deviations.jsonWithoutSchema === true)) return unchanged;
   const advice = jsonAdvice(asObject(asObject(format.json_schema)?.schema));
   const messages = asArray(body.messages) ?? [];
+  const reason = isFree
+    ? "the model is asked to answer in JSON, and not held to it"
+    : "the schema is described, not enforced";
   return {
     changes: {
-      response_format: { type: "json_object" },
+      response_format: isFree ? undefined : { type: "json_object" },
       messages: [{ role: "system", content: advice }, ...messages],
     },
-    losses: [{ field: "response_format", reason: "the schema is described, not enforced" }],
+    losses: [{ field: "response_format", reason }],
+  };
+}
+
+/** Lowers a temperature that the upstream does not take. */
+function takenTemperature(
+  { temperature }: JsonObject,
+  { deviations: { temperatureMax: most } }: FittedUpstream,
+): BodyChanges {
+  if (most === undefined || typeof temperature !== "number" || temperature <= most)
+    return unchanged;
+  return {
+    changes: { temperature: most },
+    losses: [{ field: "temperature", reason: `at most ${most} here` }],
+  };
+}
+
+/** The turn behind a beginning of an answer, for an upstream that takes none. */
+const closingTurn: JsonObject = { role: "user", content: "Continue." };
+
+/** Closes a conversation that ends in the model's own words, where the upstream takes none there. */
+function closedMessages(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
+  const messages = deviations.refusesBegunAnswers === true ? asArray(body.messages) : undefined;
+  const last = asObject(messages?.at(-1));
+  if (messages === undefined || last?.role !== "assistant" || last.prefix === true)
+    return unchanged;
+  if (isEmptyTurn(last) || (asArray(last.tool_calls) ?? []).length > 0) return unchanged;
+  const field = `messages[${messages.length - 1}]`;
+  return {
+    changes: { messages: [...messages, closingTurn] },
+    losses: [{ field, reason: "the model takes no beginning of its answer" }],
   };
 }
 
@@ -110,11 +126,15 @@ export const hasFunctionRules = (deviations: DialectDeviations): boolean =>
   deviations.unsupportedToolFields !== undefined ||
   deviations.unforcedWhileReasoning === true ||
   deviations.unreasonedFunctions !== undefined ||
+  deviations.formatWithoutFunctions === true ||
   deviations.plainSchemas === true ||
   deviations.unnamedToolChoice === true;
 
 const functionOf = (tool: JsonValue | undefined): JsonObject | undefined =>
   asObject(asObject(tool)?.function);
+
+const offersFunctions = ({ tools }: JsonObject): boolean =>
+  asArray(tools)?.some((tool) => functionOf(tool) !== undefined) === true;
 
 /** Leaves out members of functions, and parts of their schemas, that the upstream refuses. */
 function plainTools(body: JsonObject, { deviations }: FittedUpstream): BodyChanges {
@@ -169,7 +189,7 @@ function switchedOff(body: JsonObject, upstream: FittedUpstream): BodyChanges {
     return unchanged;
   if (!alwaysReasons(upstream)) return { changes: off, losses: [] };
   return {
-    changes: { reasoning_effort: undefined },
+    changes: { reasoning_effort: deviations.thinkingSwitch.leastEffort },
     losses: [{ field: "reasoning", reason: "the model cannot stop thinking" }],
   };
 }
@@ -221,8 +241,7 @@ function unreasonedFunctions(
   body: JsonObject,
   { deviations: { unreasonedFunctions: models }, upstreamModel }: FittedUpstream,
 ): BodyChanges {
-  if (models?.test(upstreamModel) !== true || isReasoningOff(body)) return unchanged;
-  if (asArray(body.tools)?.some((tool) => functionOf(tool) !== undefined) !== true)
+  if (models?.test(upstreamModel) !== true || isReasoningOff(body) || !offersFunctions(body))
     return unchanged;
   return {
     changes: { reasoning_effort: "none" },
@@ -250,6 +269,20 @@ function unnamedChoice(body: JsonObject, { deviations }: FittedUpstream): BodyCh
         : [{ field: "tool_choice", reason: "sent as a list of the one tool that is required" }],
   };
 }
+
+/** What a body is fitted by, each rule behind the changes of those before it. */
+const bodyRules: readonly ((body: JsonObject, upstream: FittedUpstream) => BodyChanges)[] = [
+  readableMessages,
+  closedMessages,
+  switchedOff,
+  unforcedTool,
+  knownEffort,
+  unreasonedFunctions,
+  takenTemperature,
+  plainFormat,
+  plainTools,
+  unnamedChoice,
+];
 
 /** What an upstream requires of messages beside the chat dialect. */
 interface MessageRules extends Omit<FittedUpstream, "reasons"> {

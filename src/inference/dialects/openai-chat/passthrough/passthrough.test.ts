@@ -18,6 +18,21 @@ function sent(
   return [rest, losses.map(({ field }) => field)];
 }
 
+test.each<[asked: Fields, rules: Parameters<typeof sent>[1], lost: string]>([
+  [
+    { temperature: 1.5 },
+    { refuses: { always: ["temperature"], whileReasoning: [] }, deviations: { temperatureMax: 1 } },
+    "temperature",
+  ],
+  [
+    { response_format: { type: "json_schema", json_schema: { name: "n", schema: {} } } },
+    { supportedParameters: ["tools"], deviations: { jsonWithoutSchema: true } },
+    "response_format",
+  ],
+])("%j, which is left out, is not fitted as well", (asked, rules, lost) => {
+  expect(sent(asked, rules)).toEqual([{}, [lost]]);
+});
+
 describe("the reasoning object", () => {
   test.each<[asked: Fields, effort: string | undefined, losses: string[]]>([
     [{ effort: "low" }, "low", []],

@@ -100,7 +100,7 @@ function requestText(
     losses.push(undeclaredFormat());
   }
   losses.push(...removeRefused(body, { edits, deviations }));
-  fitCap(body, { edits, deviations, outputCap });
+  losses.push(...fitCap(body, { edits, route, outputCap }));
   if (outputCap !== undefined) lowerBudget(request, { edits, outputCap });
   const opened = openSeals(request.text, {
     messages: body["messages"],
@@ -139,7 +139,8 @@ function fitToUpstream(
   const refused = refusedFields(sent, { deviations, refuses: route.refuses });
   const gone = refused.fields.filter((field) => !isRemoved(edits, field));
   for (const field of gone) edits.set(field, undefined);
-  const { changes, losses } = bodyChanges(sent as JsonObject, {
+  const kept = Object.entries(sent).filter(([field]) => !isRemoved(edits, field));
+  const { changes, losses } = bodyChanges(Object.fromEntries(kept) as JsonObject, {
     deviations,
     reasons: reasonsAt({ model, route }),
     upstreamModel: route.upstreamModel,
@@ -165,6 +166,8 @@ const hasRules = ({
   deviations.jsonWithoutSchema === true ||
   deviations.readsTextAlone === true ||
   deviations.thinkingSwitch !== undefined ||
+  deviations.temperatureMax !== undefined ||
+  deviations.refusesBegunAnswers === true ||
   hasFunctionRules(deviations) ||
   hasMessageRules({ deviations, upstreamModel });
 
