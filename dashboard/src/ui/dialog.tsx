@@ -19,7 +19,7 @@ export interface OverlayProps {
 const fields = "form :is(input, select, textarea)";
 
 /** Windows that have room for a list and a panel beside each other. */
-const roomy = "(min-width: 1360px)";
+const roomy = "(min-width: 1440px)";
 
 /** The ways of closing that happen by mistake. */
 const accidents: readonly string[] = ["escape-key", "outside-press", "focus-out"];

@@ -109,6 +109,7 @@ describe.skipIf(!hasChromium)(`the activity and usage screens${missingChromium}`
     await settled(page);
     expect(await dialog.isVisible()).toBe(true);
     await expectSound(screen);
+    await page.getByRole("button", { name: /: account, theme, sign out/ }).click({ trial: true });
     expect(await lookedAt(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
