@@ -4,7 +4,7 @@ import { checkBody } from "../../http/bodies/check-body.ts";
 import { type AnswerOf, lazily } from "../../http/endpoint.ts";
 import type { UsageLine } from "../../insights/usage/usage-store.ts";
 import { dayMs } from "../../platform/kernel/clock.ts";
-import { GatewayError } from "../../platform/kernel/errors.ts";
+import { GatewayError, badField } from "../../platform/kernel/errors.ts";
 import { usdFromNano } from "../../platform/kernel/money.ts";
 import { workspaceOf } from "../account/account-fields.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -52,9 +52,6 @@ type Activity = AnswerOf<typeof activitySchema>["data"];
 type Services = Pick<Dependencies, "insights" | "clock" | "inference" | "llmKeys">;
 type Asked = Pick<Services, "insights" | "clock" | "llmKeys"> & { workspaceId: string };
 
-const refused = (param: string, message: string): GatewayError =>
-  new GatewayError("bad_request", `${param}: ${message}`, { param });
-
 /** Returns the days that are asked for, as a range of time. Throws `bad_request` for older ones. */
 function rangeOf({ date }: ActivityQuery, nowMs: number): { fromMs: number; toMs: number } {
   const toMs = (Math.floor(nowMs / dayMs) + 1) * dayMs;
@@ -62,7 +59,7 @@ function rangeOf({ date }: ActivityQuery, nowMs: number): { fromMs: number; toMs
   if (date === undefined) return { fromMs, toMs };
   const dateMs = Date.parse(date);
   if (dateMs < fromMs || dateMs >= toMs)
-    throw refused("date", `must be among the last ${daysShown} days.`);
+    throw badField("date", `must be among the last ${daysShown} days.`);
   return { fromMs: dateMs, toMs: dateMs + dayMs };
 }
 
@@ -120,7 +117,7 @@ export const listActivity = defineEndpoint({
         param: "workspace_id",
       });
     const lines = await linesOf(query, { ...services, workspaceId });
-    if (lines === undefined) throw refused("date", "is needed, since all days are too much.");
+    if (lines === undefined) throw badField("date", "is needed, since all days are too much.");
     const { providers } = services.inference.catalog();
     const data: Activity = lines.map(({ model = "", provider = "", ...line }) => ({
       date: new Date(line.startMs).toISOString().slice(0, 10),
