@@ -13,9 +13,9 @@ function copySelected(text: string): boolean {
   return isCopied;
 }
 
-/** Copies a text; gives whether the browser did. */
+/** Copies a text; returns whether the browser did. */
 export async function copyText(text: string): Promise<boolean> {
-  // Undefined on plain HTTP, whatever its type says.
+  // Browsers leave it undefined on plain HTTP, which its type does not say.
   const clipboard: Clipboard | undefined = navigator.clipboard;
   try {
     if (clipboard === undefined) return copySelected(text);

@@ -32,7 +32,7 @@ const secretWords = new Set([
   "credential",
   "credentials",
   "otp",
-  // Of commands to Valkey, which errors of its client have: passwords, and what callers sent.
+  // Arguments of commands, which errors of the Valkey client carry: passwords, and what callers sent.
   "args",
 ]);
 
